@@ -14,10 +14,11 @@
  * 2. When `publish` or `push` has returned, the event is stored: every process can read or take it. When a process
  *    dies, the events that its broker can keep stay; the broker in memory keeps none.
  * 3. `read` returns the events after `since` without a hole, the oldest first, or sets `gap`. `gap` is true when an
- *    event after `since` may have been dropped, and when `since` is ahead of the newest id.
+ *    event after `since` may have been dropped, and when `since` is ahead of the newest id; there are no events then,
+ *    since the client may have them.
  * 4. A listener of a channel gets each event that is published after `subscribe` returned, once, in the order of ids.
  *    A broker that was cut off from the other processes first reads the events it missed; when some of them are gone,
- *    the next event has `gap`.
+ *    the listener gets a gap first. A broker that has lost events that it had confirmed gives a gap to every cursor.
  * 5. `take` gives an event to one taker only, in the order of `push`. The taker then calls `putBack`, which makes it
  *    the next event to be taken, or `handedOut`. Events that a process had taken when it died are lost: they may have
  *    been sent.
@@ -39,9 +40,16 @@ export interface ChannelEvent {
   readonly id: number
   /** The content, on one line. */
   readonly text: string
-  /** Set for a listener when events before this one may be missing. */
-  readonly gap?: true
 }
+
+/** A listener's notice that events may be missing up to an id. Events that follow have higher ids. */
+export interface ChannelGap {
+  readonly id: number
+  readonly gap: true
+}
+
+/** Called with each event of a channel, and with each gap. */
+export type ChannelListener = (heard: ChannelEvent | ChannelGap) => void
 
 /** An event of a queue. `putBack` needs the same object that `take` returned. */
 export interface QueueEvent {
@@ -52,7 +60,7 @@ export interface QueueEvent {
 
 /** The events of a channel after an id. */
 export interface ChannelRead {
-  /** The events, the oldest first. With a gap: all that the channel keeps. */
+  /** The events, the oldest first. With a gap: all that the channel keeps, none when `since` was ahead. */
   readonly events: readonly ChannelEvent[]
   /** The id of the newest event; before the first event, the id before it. */
   readonly lastId: number
@@ -78,7 +86,7 @@ export interface Broker {
   /** Returns the events after an id, which is any number from 0; undefined: no events, only `lastId`. */
   read(channel: string, since: number | undefined): MaybePromise<ChannelRead>
   /** Calls the listener with every event from now on. */
-  subscribe(channel: string, listener: (event: ChannelEvent) => void): MaybePromise<Unsubscribe>
+  subscribe(channel: string, listener: ChannelListener): MaybePromise<Unsubscribe>
 
   /** Appends an event to a queue. The limits of the last call apply. */
   push(queue: string, text: string, limits: SourceLimits): MaybePromise<void>

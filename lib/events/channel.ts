@@ -6,8 +6,8 @@
  */
 import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import { reasonOf } from '../base/reason.ts'
-import type { ChannelEvent, ChannelRead, Unsubscribe } from './broker.ts'
-import { EventEncoder } from './event-encoder.ts'
+import type { ChannelEvent, ChannelGap, ChannelRead, Unsubscribe } from './broker.ts'
+import { EventEncoder, eventsAfter } from './event-encoder.ts'
 import { Source, textOf } from './source.ts'
 
 /** Waits for the events of a channel, for a client (see `Follower`). */
@@ -41,6 +41,8 @@ export class Channel extends Source {
   readonly #listeners = new Set<Listener>()
   /** Events that came in this turn of the event loop. */
   #received: ChannelEvent[] = []
+  #gap: ChannelGap | undefined
+  #isDelivering = false
   #newestId = 0
 
   /**
@@ -124,7 +126,7 @@ export class Channel extends Source {
   }
 
   protected subscribeToBroker(): MaybePromise<Unsubscribe> {
-    return this.services.broker.subscribe(this.name, (event) => this.#receive(event))
+    return this.services.broker.subscribe(this.name, (heard) => this.#receive(heard))
   }
 
   protected async onSubscribed(): Promise<void> {
@@ -136,26 +138,31 @@ export class Channel extends Source {
     return `channel "${this.name}" could not be subscribed to`
   }
 
-  #receive(event: ChannelEvent): void {
-    this.#newestId = event.id
+  #receive(heard: ChannelEvent | ChannelGap): void {
+    this.#newestId = heard.id
     if (this.isIdle) return
-    this.#received.push(event)
-    if (this.#received.length === 1) setImmediate(() => this.#deliver())
+    if ('gap' in heard) this.#gap = heard
+    else this.#received.push(heard)
+    if (this.#isDelivering) return
+    this.#isDelivering = true
+    setImmediate(() => this.#deliver())
   }
 
   #deliver(): void {
     const received = this.#received
+    const gap = this.#gap
     this.#received = []
-    const gapAt = received.findLastIndex((event) => event.gap)
-    const events = received.slice(Math.max(0, gapAt)) // A waiter with a gap needs nothing from before it.
-    const firstId = (events[0] as ChannelEvent).id // There is one.
-    const lastId = (events[events.length - 1] as ChannelEvent).id // As above.
+    this.#gap = undefined
+    this.#isDelivering = false
+    // A waiter with a gap needs nothing from before it.
+    const events = gap === undefined ? received : eventsAfter(received, gap.id)
+    const lastId = events.at(-1)?.id ?? gap?.id ?? this.#newestId
     const withoutGap = { events, lastId, gap: false }
     const withGap = { events, lastId, gap: true }
     for (const waiter of [...this.#waiting]) {
       try {
         // A waiter whose cursor is beyond the gap has read these events itself.
-        waiter.wake(gapAt >= 0 && waiter.cursor < firstId ? withGap : withoutGap)
+        waiter.wake(gap !== undefined && waiter.cursor < gap.id ? withGap : withoutGap)
       } catch (error) {
         this.services.logError(`channel "${this.name}": an event could not be delivered to a client`, error)
       }

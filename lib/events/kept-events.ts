@@ -47,14 +47,16 @@ export class KeptEvents {
     try {
       content = readFileSync(this.#file, 'utf8')
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') this.#setAside('unread', `${reasonOf(error)}; ${unreadAdvice}`)
+      const isThere = (error as NodeJS.ErrnoException).code !== 'ENOENT'
+      if (isThere) this.#setAside('unread', `${reasonOf(error)}; ${unreadAdvice}`)
       return
     }
     const [first = '', ...lines] = content.split('\n')
     const text = content.slice(first.length + 1)
     const other = /^svc-events (\d+) [0-9a-f]{64}$/.exec(first)?.[1]
     if (other !== undefined && other !== version) {
-      return this.#setAside('other-version', `another version of svc wrote it, in format ${other}; this one reads format ${version}`)
+      const formats = `in format ${other}; this one reads format ${version}`
+      return this.#setAside('other-version', `another version of svc wrote it, ${formats}`)
     }
     if (first !== `${format} ${sumOf(text)}`) return this.#setAside('damaged', 'it is damaged')
     const sources = sourcesIn(lines.slice(0, -1))

@@ -7,7 +7,8 @@
  */
 import { performance } from 'node:perf_hooks'
 import { EventList } from './event-list.ts'
-import type { Broker, ChannelEvent, ChannelRead, QueueEvent, SourceLimits, Unsubscribe } from './broker.ts'
+import type { Broker, ChannelEvent, ChannelListener, ChannelRead, QueueEvent } from './broker.ts'
+import type { SourceLimits, Unsubscribe } from './broker.ts'
 
 type Synchronous<M> = M extends (...given: infer A) => infer R ? (...given: A) => Exclude<R, Promise<unknown>> : M
 
@@ -112,11 +113,11 @@ export class LocalBroker implements SynchronousBroker {
     if (since === undefined || since === lastId) return { events: [], lastId, gap: false }
     channel.trim(channel.usedAt)
     const newer = lastId - since
-    const gap = newer < 0 || newer > events.length
-    return { events: events.slice(gap ? 0 : events.length - newer), lastId, gap }
+    if (newer < 0) return { events: [], lastId, gap: true }
+    return { events: events.slice(-newer), lastId, gap: newer > events.length }
   }
 
-  subscribe(name: string, listener: (event: ChannelEvent) => void): Unsubscribe {
+  subscribe(name: string, listener: ChannelListener): Unsubscribe {
     return this.#use(this.#channels, name).addListener(listener)
   }
 

@@ -5,7 +5,7 @@
  * An event of a channel reaches a worker before the answer of the call that caused it, in the same message. The worker
  * therefore calls listeners at the end of the turn: the code that awaits the answer runs before that, in a microtask.
  */
-import type { Broker, ChannelEvent, ChannelRead, QueueEvent, SourceLimits, Unsubscribe } from '../events/broker.ts'
+import type { Broker, ChannelListener, ChannelRead, QueueEvent, SourceLimits, Unsubscribe } from '../events/broker.ts'
 import type { SynchronousBroker } from '../events/local-broker.ts'
 import { Calls } from '../redis/calls.ts'
 import { DisconnectedError, type Peer } from './peer.ts'
@@ -31,7 +31,7 @@ export class ClusterBroker implements Broker {
   readonly #peer: Peer
   readonly #primary: Remote<Served>
   readonly #calls = new Calls()
-  readonly #channels = new Map<number, (event: ChannelEvent) => void>()
+  readonly #channels = new Map<number, ChannelListener>()
   readonly #queues = new Map<number, () => void>()
   #listeners = 0
   #heard: Heard[] = []
@@ -58,7 +58,7 @@ export class ClusterBroker implements Broker {
     return this.#calls.run(() => this.#primary.read(channel, from))
   }
 
-  subscribe(channel: string, hear: (event: ChannelEvent) => void): Promise<Unsubscribe> {
+  subscribe(channel: string, hear: ChannelListener): Promise<Unsubscribe> {
     return this.#add(this.#channels, hear, (listener) => this.#primary.subscribe(channel, listener))
   }
 
@@ -143,7 +143,10 @@ export function hostBroker(broker: SynchronousBroker) {
           return { events: events.map(({ id, text }) => ({ id, text })), lastId, gap }
         },
         subscribe: (channel, listener) => {
-          const hear = ({ id, text }: ChannelEvent): void => peer.tell('events.heard', [listener, id, text])
+          // The broker in memory has no gaps.
+          const hear: ChannelListener = (heard) => {
+            if (!('gap' in heard)) peer.tell('events.heard', [listener, heard.id, heard.text])
+          }
           subscriptions.set(listener, broker.subscribe(channel, hear))
         },
         push: (queue, text, limits) => broker.push(queue, text, limits),

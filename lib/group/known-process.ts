@@ -23,11 +23,14 @@ export class KnownProcess {
     this.worker = worker
   }
 
-  /** Takes a reading with the routes that changed. @throws TypeError for one that is damaged; nothing has changed then */
+  /**
+   * Takes a reading with the routes that changed.
+   * @throws TypeError for one that is damaged; nothing has changed then
+   */
   take(changes: Reading): void {
     const routes: unknown = isObject(changes) ? changes.routes : undefined
-    const isWhole = Array.isArray(routes) && routes.every((route) => isObject(route) && typeof route['name'] === 'string')
-    if (!isWhole) throw new TypeError('its reading is damaged')
+    const isRoute = (route: unknown): boolean => isObject(route) && typeof route['name'] === 'string'
+    if (!Array.isArray(routes) || !routes.every(isRoute)) throw new TypeError('its reading is damaged')
     this.#latest = changes
     for (const route of changes.routes) this.#routes.set(route.name, route)
   }

@@ -55,7 +55,7 @@ export function listenForNodes(peer: Peer): (joined: NodesHealth) => NodesView {
   const { list, errors, clearErrors } = remote<Served>(peer, 'nodes')
   let told: NodesHealth | undefined
   peer.on('nodes.health', (health) => {
-    if (!isHealth(health)) throw new TypeError('The health of the node that the primary sent is damaged: it was ignored')
+    if (!isHealth(health)) throw new TypeError('The health that the primary sent is damaged: it was ignored')
     told = health
   })
   return (joined) => ({

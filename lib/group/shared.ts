@@ -5,6 +5,7 @@
  * A server starts even while the engine is away. It is not ready (`/svc-ready`), requests that need a session or events
  * get 503, and everything else is served.
  */
+import { randomUUID } from 'node:crypto'
 import type { Seams } from '../application/build.ts'
 import { errorOfValues, type LoadedConfig } from '../config/load.ts'
 import { deriveKey } from '../tokens/signature.ts'
@@ -50,7 +51,8 @@ export function openShared(loaded: LoadedConfig, appKey: string, password: strin
   if (url === '') return undefined
   const target = parseRedisUrl(url, password)
   const claim = { key: `${name}:app-key`, marks: [appKey, ...previous].map(markOf), refusal: otherKey(name) }
-  const redis = new Redis({ target, name: `svc-${process.pid}`, claim })
+  const probe = `${name}:${target.database}:probe:${randomUUID()}`
+  const redis = new Redis({ target, name: `svc-${process.pid}`, claim, probe })
   const engine = `the shared engine ${target.label}`
   const away = (): string => `${engine} is away: ${describe(redis.problem)}`
   redis.onState((state) => {

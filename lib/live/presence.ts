@@ -279,8 +279,8 @@ function newsIn(data: unknown): News | undefined {
   const { type, of, version, rooms } = data
   if (type === 'ask') return of === undefined || typeof of === 'string' ? (data as unknown as News) : undefined
   if (!Number.isSafeInteger(version)) return undefined
-  const isWhole = type === 'alive' || ((type === 'list' || type === 'change') && Array.isArray(rooms) && rooms.every(isRoomNews))
-  return isWhole ? (data as unknown as News) : undefined // Every member has been checked.
+  const isOfRooms = (type === 'list' || type === 'change') && Array.isArray(rooms) && rooms.every(isRoomNews)
+  return type === 'alive' || isOfRooms ? (data as unknown as News) : undefined // Every member has been checked.
 }
 
 function isRoomNews(value: unknown): boolean {

@@ -39,8 +39,12 @@ export function createRedisBroker(options: RedisBrokerOptions): Broker {
     get dropped() {
       return queues.dropped
     },
-    sweep: () => queues.sweep(),
+    sweep: () => {
+      channels.sweep()
+      return queues.sweep()
+    },
     close: async () => {
+      channels.close()
       await calls.settled() // Until then events that nobody got are put back.
       await queues.close()
     },

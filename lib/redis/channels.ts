@@ -6,11 +6,15 @@
  * of ids. A hash beside it holds `last`, the id of the newest event; `gone`, the id of the newest event that was
  * dropped; and, since the first event, `age` and `life`: how long events and the unused channel are kept.
  *
+ * Each process remembers the newest id that it has seen in each channel. A new connection may lead to a server that is
+ * behind, such as a replica that became the master: so the ids are looked for there before anything else is asked.
+ *
  * Surprise: the server may evict either key when its memory is full. No event may be skipped silently then: without the
  * hash the stream is deleted too, and without the stream all events up to `last` count as dropped.
  */
+import { performance } from 'node:perf_hooks'
 import { isJsonLine } from '../base/json-text.ts'
-import type { ChannelEvent, ChannelRead, SourceLimits, Unsubscribe } from '../events/broker.ts'
+import type { ChannelEvent, ChannelListener, ChannelRead, SourceLimits, Unsubscribe } from '../events/broker.ts'
 import { eventText, lifeOf, limitArguments, type BrokerParts } from './broker-parts.ts'
 import type { RedisScript } from './client.ts'
 import { answered } from './errors.ts'
@@ -81,23 +85,40 @@ return digits(id)`
 
 /**
  * KEYS: events, state. ARGV: the id to read after, or '' for no events; the `life` of a channel without events, in
- * milliseconds; the approximate bytes and the events to return at most. Returns the newest id, whether there is a gap,
- * whether there are more events, then id and text of each event.
+ * milliseconds; the approximate bytes and the events to return at most; the channel of PUBLISH when the id is known to
+ * have been in this channel, else ''. Returns the newest id, whether there is a gap, whether there are more events,
+ * then id and text of each event.
+ *
+ * A server that does not have a known id, and has not dropped it, was replaced by one that is behind, or has lost
+ * data. Whatever else it has lost is unknown, so the channel begins anew behind the id, with a gap for every cursor.
  */
 const readScript = `${begin}
 local last, gone, age, life = unpack(redis.call('HMGET', KEYS[2], 'last', 'gone', 'age', 'life'))
 last, age, life = tonumber(last), tonumber(age), tonumber(life) or ARGV[2]
-if not last then
-  last, gone, life = now - 1, now - 1, ARGV[2]
+local since, isKnown = tonumber(ARGV[1]), ARGV[5] ~= ''
+local function beginAt(id)
+  last, gone = id, id
   redis.call('HSET', KEYS[2], 'last', digits(last), 'gone', digits(gone), 'life', life)
   redis.call('DEL', KEYS[1])
   live(life)
+end
+local function isLost()
+  if since == last or since <= gone then return false end
+  return since > last or #redis.call('XRANGE', KEYS[1], digits(since), digits(since), 'COUNT', 1) == 0
+end
+if not last then
+  beginAt(isKnown and math.max(now - 1, since + 1) or now - 1)
+  if isKnown then redis.call('PUBLISH', ARGV[5], '') end
 elseif redis.call('PTTL', KEYS[2]) < life / 2 then
   live(life)
 end
 gone = tonumber(gone) or last
-local since = tonumber(ARGV[1])
+if isKnown and isLost() then
+  beginAt(math.max(now, last + 1, since + 1))
+  redis.call('PUBLISH', ARGV[5], '')
+end
 if not since or since == last then return {digits(last), 0, 0} end
+if since > last then return {digits(last), 1, 0} end
 local old = age and tooOld(age) or {}
 if #old > 0 then
   gone = drop(old)
@@ -106,7 +127,7 @@ elseif gone < last and redis.call('XLEN', KEYS[1]) == 0 then
   gone = last
   redis.call('HSET', KEYS[2], 'gone', digits(gone))
 end
-local gap = since < gone or since > last
+local gap = since < gone
 local answer = {digits(last), gap and 1 or 0, 0}
 local from, bytes, most, step = gap and '-' or digits(since + 1), 0, tonumber(ARGV[4]), 2
 while true do
@@ -125,41 +146,92 @@ while true do
   step = math.min(step * 4, math.max(2, math.floor((ARGV[3] - bytes) * (#answer - 3) / 2 / bytes)))
 end`
 
+/** A channel that was not used for this many milliseconds is not looked for any more. */
+const rememberedMs = 3_600_000
+/** How many channels are looked for at once. */
+const checkedAtOnce = 1000
+
 /** As `Broker` describes each function. */
 export class RedisChannels {
   readonly #parts: BrokerParts
   readonly #publishing: RedisScript
   readonly #reading: RedisScript
+  /** The newest id of each channel that the server has confirmed to this process, and when. */
+  readonly #seen = new Map<string, { readonly id: number; readonly atMs: number }>()
+  /** Ids to look for on the current connection. */
+  #unchecked: (readonly [name: string, id: number])[] = []
+  #isChecking = false
+  readonly #stopWatching: () => void
 
   constructor(parts: BrokerParts) {
     this.#parts = parts
     this.#publishing = parts.redis.script(publishScript)
     this.#reading = parts.redis.script(readScript)
+    this.#stopWatching = parts.redis.onState((state) => {
+      if (state !== 'ready') return
+      for (const [name, { id }] of this.#seen) this.#unchecked.push([name, id])
+      void this.#check()
+    })
   }
 
   publish(name: string, text: string, limits: SourceLimits): Promise<number> {
     const { calls, onProblem } = this.#parts
     return calls.run(async (tag) => {
       const values = [...limitArguments(limits), this.#placeOf(name), tag, eventText(text)]
-      return integerIn(await answered('an event', this.#publishing.run(this.#keysOf(name), ...values), onProblem))
+      const reply = await answered('an event', this.#publishing.run(this.#keysOf(name), ...values), onProblem)
+      return this.#saw(name, integerIn(reply))
     })
   }
 
   read(name: string, since: number | undefined): Promise<ChannelRead> {
-    return this.#parts.calls.run(() => this.#read(name, since))
+    return this.#parts.calls.run(() => this.#read(name, since, false))
   }
 
-  subscribe(name: string, hear: (event: ChannelEvent) => void): Promise<Unsubscribe> {
+  subscribe(name: string, hear: ChannelListener): Promise<Unsubscribe> {
     return this.#parts.calls.run(() => this.#subscribe(name, hear))
   }
 
-  /** Reads piece by piece. A gap in a later piece discards the events of the earlier ones. */
-  async #read(name: string, since: number | undefined): Promise<ChannelRead> {
+  /** Forgets the channels that are not used any more, and repeats checks that have failed. */
+  sweep(): void {
+    const nowMs = performance.now()
+    for (const [name, { atMs }] of this.#seen) if (nowMs - atMs > rememberedMs) this.#seen.delete(name)
+    void this.#check()
+  }
+
+  close(): void {
+    this.#stopWatching()
+  }
+
+  /** Notes the newest id of a channel, and returns it. */
+  #saw(name: string, id: number): number {
+    this.#seen.set(name, { id, atMs: performance.now() })
+    return id
+  }
+
+  /** Looks for the newest ids in the server. What fails is repeated with the next connection or sweep. */
+  async #check(): Promise<void> {
+    if (this.#isChecking) return
+    this.#isChecking = true
+    for (let isOver = false; !isOver && this.#unchecked.length > 0; ) {
+      const some = this.#unchecked.splice(0, checkedAtOnce)
+      const results = await Promise.allSettled(some.map(([name, id]) => this.#readPiece(name, id, true, 0)))
+      const failed = some.filter((_, at) => results[at]?.status === 'rejected')
+      this.#unchecked.unshift(...failed)
+      isOver = failed.length > 0
+    }
+    this.#isChecking = false
+  }
+
+  /**
+   * Reads piece by piece. A later gap, or an event that is damaged, discards the events before it.
+   * @param isKnown whether this process has seen the id in the channel
+   */
+  async #read(name: string, since: number | undefined, isKnown: boolean): Promise<ChannelRead> {
     let events: ChannelEvent[] = []
     let isGap = false
     let from = since
     for (;;) {
-      const [lastId, gap, more, ...pairs] = await this.#readPiece(name, from)
+      const [lastId, gap, more, ...pairs] = await this.#readPiece(name, from, isKnown, pieceEvents)
       if (integerIn(gap) === 1) {
         events = []
         isGap = true
@@ -169,35 +241,43 @@ export class RedisChannels {
         if (event !== undefined) events.push(event)
         else {
           this.#parts.onProblem(`channel "${name}": an event in the shared engine is damaged and was ignored`)
+          events = []
           isGap = true
         }
       }
-      if (integerIn(more) === 0) return { events, lastId: integerIn(lastId), gap: isGap }
+      if (integerIn(more) === 0) return { events, lastId: this.#saw(name, integerIn(lastId)), gap: isGap }
       from = idIn(pairs.at(-2))
     }
   }
 
-  async #readPiece(name: string, since: number | undefined): Promise<readonly Reply[]> {
+  async #readPiece(
+    name: string,
+    since: number | undefined,
+    isKnown: boolean,
+    mostEvents: number,
+  ): Promise<readonly Reply[]> {
     // No id is greater, and Redis does not accept Infinity.
     const from = since === undefined ? '' : Math.min(since, Number.MAX_SAFE_INTEGER)
-    const reply = this.#reading.run(this.#keysOf(name), from, lifeOf(0), pieceBytes, pieceEvents)
+    const place = isKnown ? this.#placeOf(name) : ''
+    const reply = this.#reading.run(this.#keysOf(name), from, lifeOf(0), pieceBytes, mostEvents, place)
     return listIn(await answered('a read of events', reply, this.#parts.onProblem))
   }
 
   /** The listener gets the events after the one that is the newest once messages arrive. */
-  async #subscribe(name: string, hear: (event: ChannelEvent) => void): Promise<Unsubscribe> {
+  async #subscribe(name: string, hear: ChannelListener): Promise<Unsubscribe> {
     const { calls, redis, onProblem } = this.#parts
-    const lost = `channel "${name}": events were lost in the shared engine while it could not be heard`
-    const read = (since: number): Promise<ChannelRead> => this.#read(name, since)
+    const lost = `channel "${name}": events were lost in the shared engine, or while it could not be heard`
+    const read = (since: number): Promise<ChannelRead> => this.#read(name, since, true)
     const damaged = `channel "${name}": a message of the shared engine is damaged: its events are read in place of it`
-    const follower = new Follower({ calls, read, hear, onHole: () => onProblem(lost), onDamaged: () => onProblem(damaged) })
+    const [onHole, onDamaged] = [lost, damaged].map((message) => () => onProblem(message)) as [() => void, () => void]
+    const follower = new Follower({ calls, read, hear, onHole, onDamaged })
     const unsubscribe = await answered('a subscription', redis.subscribe(this.#placeOf(name), follower), onProblem)
     const end = (): void => {
       follower.close()
       unsubscribe()
     }
     try {
-      follower.begin((await this.#read(name, undefined)).lastId)
+      follower.begin((await this.#read(name, undefined, false)).lastId)
     } catch (error) {
       end()
       throw error

@@ -6,16 +6,23 @@
  * again, since only the caller knows whether it may run twice. Commands before the first connection wait for it.
  */
 import { createHash } from 'node:crypto'
-import { Heartbeat } from '../base/heartbeat.ts'
+import { Heartbeat, type Beating } from '../base/heartbeat.ts'
 import { beatMsFor, type Connection, type Waiter } from './connection.ts'
 import { RedisReplyError } from './errors.ts'
 import { Link, type LinkOptions, type RedisState } from './link.ts'
-import type { Argument, Command, Reply } from './reply.ts'
+import { integerIn, listIn, type Argument, type Command, type Reply } from './reply.ts'
 import { Subscriber, type ChannelListener, type Unsubscribe } from './subscriber.ts'
 
 /** How to reach a Redis server. The time-outs are 2000 and 5000 unless given, `random` is `Math.random`. */
 export type RedisOptions = Pick<LinkOptions, 'target' | 'name' | 'claim'>
   & Partial<Pick<LinkOptions, 'connectTimeoutMs' | 'commandTimeoutMs' | 'random'>>
+  & {
+    /**
+     * A channel that nobody else subscribes to. It shows whether the messages come from the server of the commands,
+     * which is not checked unless it is given.
+     */
+    readonly probe?: string
+  }
 
 /** A script. */
 export interface RedisScript {
@@ -31,9 +38,14 @@ interface Waiting {
 
 /** The most commands that wait for the first connection. */
 const maxWaiting = 100_000
+/** Milliseconds between two looks at the server. */
+const lookMs = 1000
 
 /** A client, which begins to connect at once. */
-export class Redis {
+export class Redis implements Beating {
+  readonly #heartbeat: Heartbeat
+  readonly #beatsToLook: number
+  readonly #probe: string | undefined
   readonly #link: Link
   readonly #subscriber: Subscriber
   readonly #listeners = new Set<(state: RedisState) => void>()
@@ -47,10 +59,15 @@ export class Redis {
 
   constructor(given: RedisOptions) {
     const { connectTimeoutMs = 2000, commandTimeoutMs = 5000, random = Math.random } = given
-    const heartbeat = new Heartbeat(beatMsFor(commandTimeoutMs))
+    const beatMs = beatMsFor(commandTimeoutMs)
+    const heartbeat = new Heartbeat(beatMs)
     const options = { ...given, connectTimeoutMs, commandTimeoutMs, random, heartbeat }
+    this.#heartbeat = heartbeat
+    this.#beatsToLook = Math.ceil(lookMs / beatMs)
+    this.#probe = given.probe
     this.#link = new Link({ ...options, onState: (state) => this.#changed(state) })
-    this.#subscriber = new Subscriber(options)
+    this.#subscriber = new Subscriber(options, given.probe)
+    heartbeat.add(this)
     this.ready = new Promise((resolve, reject) => this.#whenConnected({ send: () => resolve(), reject }))
     this.ready.catch(() => {}) // Callers that need it await `ready`.
   }
@@ -97,9 +114,35 @@ export class Redis {
     return this.#subscriber.subscribe(channel, listener)
   }
 
+  /**
+   * Called by the heartbeat: looks whether the server is still a master. One that has become a replica goes on to serve
+   * its connections, and sends no more messages of its own.
+   */
+  beat(beats: number): void {
+    const { connection } = this.#link
+    if (beats % this.#beatsToLook !== 0 || connection === undefined) return
+    connection.checkRole()
+    this.#compareServers(connection)
+  }
+
   /** Waits for the awaited replies, then ends both connections. Further commands reject. */
   async close(): Promise<void> {
+    this.#heartbeat.remove(this)
     await Promise.all([this.#link.close(), this.#subscriber.close()])
+  }
+
+  /**
+   * Ends the connection for messages when it leads to another server: one that was replaced, or whose name leads
+   * elsewhere by now. The next one is opened by the same address as that for commands.
+   */
+  #compareServers(connection: Connection): void {
+    const listening = this.#subscriber.listening
+    if (this.#probe === undefined || listening === undefined) return
+    const resolve = (reply: Reply): void => {
+      const isElsewhere = integerIn(listIn(reply)[1]) === 0
+      if (isElsewhere) listening.destroy(new Error('it is not the server of the commands any more'))
+    }
+    connection.send(['PUBSUB', 'NUMSUB', this.#probe], { resolve, reject: () => {} }) // A later look repeats it.
   }
 
   /**
@@ -140,5 +183,6 @@ export class Redis {
       else send(connection)
     }
     for (const listener of this.#listeners) listener(state)
+    if (connection !== undefined) this.#compareServers(connection)
   }
 }

@@ -196,11 +196,19 @@ export class Connection implements Beating {
     this.send(command, { resolve: onReply ?? (() => {}), reject })
   }
 
+  /** Asks the server whether it is still a master, and ends the connection when it is not. */
+  checkRole(): void {
+    const resolve = (reply: Reply): void => {
+      const kind = otherThanMaster(reply)
+      if (kind !== undefined) this.destroy(new Error(`it has become a ${kind}`))
+    }
+    this.send(['ROLE'], { resolve, reject: () => {} }) // The user may not run it, or the connection has ended.
+  }
+
   /** @param role the reply to ROLE; an error when the user may not run it */
   #begin(role: Reply): void {
-    const name = role instanceof RedisReplyError ? 'master' : textIn(listIn(role)[0])
-    const kind = name === 'slave' ? 'replica' : name
-    if (name !== 'master') return this.destroy(new Error(`it is a ${kind}; name the master`))
+    const kind = otherThanMaster(role)
+    if (kind !== undefined) return this.destroy(new Error(`it is a ${kind}; name the master`))
     const { claim } = this.#options
     if (claim === undefined) return this.#ready()
     this.#ask(['EVAL', claimScript, 1, claim.key, ...claim.marks], (reply) => {
@@ -264,6 +272,12 @@ export class Connection implements Beating {
       else waiter.reject(new RedisUnknownOutcomeError(`${why}; it may have run the command`, { cause: problem }))
     }
   }
+}
+
+/** What a server is by its reply to ROLE; undefined for a master, and for one that does not say. */
+function otherThanMaster(role: Reply): string | undefined {
+  const name = role instanceof RedisReplyError ? 'master' : textIn(listIn(role)[0])
+  return name === 'master' ? undefined : name === 'slave' ? 'replica' : name
 }
 
 /** Begins to connect. Node checks the certificate; `NODE_EXTRA_CA_CERTS` adds authorities. */

@@ -10,7 +10,7 @@
  * read the events.
  */
 import { isJsonLine } from '../base/json-text.ts'
-import type { ChannelEvent, ChannelRead } from '../events/broker.ts'
+import type { ChannelEvent, ChannelGap, ChannelListener as ChannelEvents, ChannelRead } from '../events/broker.ts'
 import type { Calls } from './calls.ts'
 import { decoded } from './reply.ts'
 import type { ChannelListener } from './subscriber.ts'
@@ -18,8 +18,8 @@ import type { ChannelListener } from './subscriber.ts'
 interface FollowerOptions {
   readonly calls: Calls
   /** The listener. */
-  readonly hear: (event: ChannelEvent) => void
-  /** Reads the events after an id. */
+  readonly hear: ChannelEvents
+  /** Reads the events after an id of the channel, which gets a gap where the server has lost it. */
   readonly read: (since: number) => Promise<ChannelRead>
   /** Called when some of the missed events no longer exist. */
   readonly onHole: () => void
@@ -44,16 +44,14 @@ export class Follower implements ChannelListener {
   readonly #options: FollowerOptions
   /** The id of the last event that the listener got; undefined before `begin`. */
   #position: number | undefined = undefined
-  /** The events to deliver next, without a hole. */
-  #due: Message[] = []
+  /** The events and gaps to deliver next. */
+  #due: (Message | ChannelGap)[] = []
   #isConnected = true
   /** Whether events after `#due` may have been missed. New messages are held back then. */
   #isBehind = false
   #held: Message[] = []
   /** How many times messages may have been missed. */
   #misses = 0
-  /** Whether events were lost; the next event says so with `gap`. */
-  #hasHole = false
   #isReading = false
   #isScheduled = false
   #isClosed = false
@@ -79,9 +77,11 @@ export class Follower implements ChannelListener {
   onMessage(message: string): void {
     const event = messageIn(message)
     if (event === undefined) {
-      this.#options.onDamaged()
+      if (message !== '') this.#options.onDamaged() // The empty one says that events were lost.
       return this.#distrust()
     }
+    // A clock that was set back may have given an id that is too low.
+    if (!this.#isBehind && this.#position !== undefined && event.id <= this.#position) return this.#distrust()
     if (!this.#isBehind) {
       this.#due.push(event)
       this.#schedule()
@@ -126,7 +126,7 @@ export class Follower implements ChannelListener {
         const misses = this.#misses
         const position = Math.max(this.#position, this.#due.at(-1)?.id ?? 0)
         const read = await this.#options.read(position)
-        if (misses === this.#misses) this.#take(read, position)
+        if (misses === this.#misses) this.#take(read)
       }
     } catch {
       // The server is away or refuses for now, which is logged elsewhere. Messages are held back until it can be read.
@@ -136,11 +136,10 @@ export class Follower implements ChannelListener {
     }
   }
 
-  /** A server that has lost its newest events returns ids below `position`; nothing was missed then. */
-  #take({ events, lastId, gap }: ChannelRead, position: number): void {
-    if (gap && lastId > position) {
+  #take({ events, lastId, gap }: ChannelRead): void {
+    if (gap) {
       this.#options.onHole()
-      this.#due.push({ id: position, text: '', tag: '', gap: true }) // Marks the hole; the listener has this id.
+      this.#due.push({ id: events[0] === undefined ? lastId : events[0].id - 1, gap })
     }
     this.#due.push(...events.map(({ id, text }) => ({ id, text, tag: '' })), ...this.#held)
     this.#held = []
@@ -159,16 +158,14 @@ export class Follower implements ChannelListener {
     if (this.#position === undefined) return
     let at = 0
     for (; at < this.#due.length && !this.#isClosed; at++) {
-      const { id, tag, text, gap = false } = this.#due[at] as Message // `at` is below the length.
-      this.#hasHole ||= gap
-      if (id <= this.#position) continue
-      if (this.#options.calls.waitFor(tag, () => this.#flush())) {
+      const due = this.#due[at] as Message | ChannelGap // `at` is below the length.
+      if (due.id <= this.#position) continue
+      if (!('gap' in due) && this.#options.calls.waitFor(due.tag, () => this.#flush())) {
         this.#isScheduled = true
         break
       }
-      this.#position = id
-      this.#options.hear(this.#hasHole ? { id, text, gap: true } : { id, text })
-      this.#hasHole = false
+      this.#position = due.id
+      this.#options.hear('gap' in due ? due : { id: due.id, text: due.text })
     }
     this.#due.splice(0, at)
   }

@@ -14,8 +14,8 @@
 import type { Redis } from './client.ts'
 
 /**
- * An event without a time was not pushed by a server: it counts as too old. `trim` drops the events beyond the limits, the oldest first, and
- * returns how many.
+ * `trim` drops the events beyond the limits, the oldest first, and returns how many. An event without a time was not
+ * pushed by a server: it counts as too old.
  */
 const begin = `
 local time = redis.call('TIME')

@@ -39,12 +39,23 @@ interface Channel {
 export class Subscriber {
   readonly #options: Omit<LinkOptions, 'onMessage' | 'onState'>
   readonly #channels = new Map<string, Channel>()
+  readonly #probe: string | undefined
   #link: Link | undefined = undefined
   #isClosed = false
 
-  /** Connects at the first subscription. */
-  constructor(options: Omit<LinkOptions, 'onMessage' | 'onState'>) {
+  /**
+   * Connects at the first subscription.
+   * @param probe a channel that it subscribes to on each connection
+   */
+  constructor(options: Omit<LinkOptions, 'onMessage' | 'onState'>, probe: string | undefined) {
     this.#options = options
+    this.#probe = probe
+  }
+
+  /** The connection on which the server has confirmed the probe; undefined when there is none. */
+  get listening(): Connection | undefined {
+    const isSubscribed = this.#probe !== undefined && this.#channels.get(this.#probe)?.isSubscribed === true
+    return isSubscribed ? this.#link?.connection : undefined
   }
 
   /** As `Redis.subscribe`. */
@@ -127,6 +138,7 @@ export class Subscriber {
       if (connection !== undefined) this.#ask(channel, connection)
       else this.#lose(channel, state)
     }
+    if (connection !== undefined && this.#probe !== undefined) this.#begin(this.#probe, connection)
   }
 
   #lose(channel: Channel, state: RedisState): void {

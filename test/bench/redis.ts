@@ -48,7 +48,7 @@ let newest = await broker.publish('read', text, limits)
 /** Who waits to hear of an event, by its text. */
 const waiting = new Map<string, () => void>()
 let texts = 0
-await otherBroker.subscribe('heard', (event) => waiting.get(event.text)?.())
+await otherBroker.subscribe('heard', (event) => 'text' in event && waiting.get(event.text)?.())
 
 /** Publishes, and resolves when another client has heard it. */
 async function publishAndHear(): Promise<void> {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { get as httpGet } from 'node:http'
 import { describe, it, type TestContext } from 'node:test'
-import type { ChannelEvent, QueueEvent } from '../../lib/events/broker.ts'
+import type { ChannelListener, QueueEvent } from '../../lib/events/broker.ts'
 import { LocalBroker } from '../../lib/events/local-broker.ts'
 import { HttpError } from '../../lib/http/errors.ts'
 import { request } from '../support/request.ts'
@@ -26,9 +26,9 @@ class WatchedBroker extends DelayedBroker {
     return super.take(queue)
   }
 
-  override subscribe(channel: string, listener: (event: ChannelEvent) => void) {
-    return super.subscribe(channel, (event) => {
-      listener(this.hasHole ? { ...event, gap: true } : event)
+  override subscribe(channel: string, listener: ChannelListener) {
+    return super.subscribe(channel, (heard) => {
+      listener(this.hasHole ? { id: heard.id, gap: true } : heard)
       this.hasHole = false
     })
   }
@@ -162,10 +162,11 @@ describe('a listener', () => {
     await channel.listen()
     await turns()
     broker.hasHole = true
+    const lost = await channel.publish('lost')
+    assert.deepEqual((await waiting).json(), { events: [], last_id: lost, gap: true })
     const id = await channel.publish('after')
-    assert.deepEqual((await waiting).json(), { events: [{ id, data: 'after' }], last_id: id, gap: true })
     await until(() => stream.text.endsWith(`id: ${id}\ndata: "after"\n\n`))
-    assert.match(stream.text, new RegExp(`id: ${id - 1}\nevent: gap\ndata: {"last_id":${id}}\n\nid: ${id}\n`))
+    assert.match(stream.text, new RegExp(`id: ${lost}\nevent: gap\ndata: {"last_id":${lost}}\n\nid: ${id}\n`))
     const next = await channel.publish('next')
     await until(() => stream.text.endsWith(`id: ${next}\ndata: "next"\n\n`))
     assert.equal(stream.text.split('event: gap').length, 2)

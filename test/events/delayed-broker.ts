@@ -1,6 +1,6 @@
 import type {
   Broker,
-  ChannelEvent,
+  ChannelListener,
   ChannelRead,
   QueueEvent,
   SourceLimits,
@@ -52,9 +52,9 @@ export class DelayedBroker implements Broker {
     return this.#later('read', () => this.#inner.read(channel, since))
   }
 
-  subscribe(channel: string, listener: (event: ChannelEvent) => void): Promise<Unsubscribe> {
+  subscribe(channel: string, listener: ChannelListener): Promise<Unsubscribe> {
     let ended = false
-    const heard = (event: ChannelEvent): void => void turns().then(() => ended || listener(event))
+    const heard: ChannelListener = (event) => void turns().then(() => ended || listener(event))
     return this.#later('subscribe', () => {
       const unsubscribe = this.#inner.subscribe(channel, heard)
       return () => {

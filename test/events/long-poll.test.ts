@@ -74,9 +74,13 @@ describe('a long poll of a channel', () => {
     assert.deepEqual((await get('/poll?since=0')).json(), { events: [], last_id: before, gap: true })
     const id = await channel.publish('a')
     const event = { id, data: 'a' }
-    for (const since of ['0', String(id - 2), String(id + 1), '9007199254740993', '9'.repeat(400)]) {
+    for (const since of ['0', String(id - 2)]) {
       const answer = (await get(`/poll?since=${since}`)).json()
       assert.deepEqual(answer, { events: [event], last_id: id, gap: true }, since)
+    }
+    for (const ahead of [String(id + 1), '9007199254740993', '9'.repeat(400)]) {
+      const answer = (await get(`/poll?since=${ahead}`)).json()
+      assert.deepEqual(answer, { events: [], last_id: id, gap: true }, 'it may have the event')
     }
   })
 

@@ -102,13 +102,10 @@ describe('a stream', () => {
     const id = await channel.publish('a')
     await empty.has(`id: ${id}\ndata: "a"\n\n`)
     const ahead = await open('/sse', { 'last-event-id': '9'.repeat(400) })
-    await ahead.has('data: "a"')
+    await ahead.has('event: gap')
     assert.match(ahead.text, /^retry: \d+\nid: 9007199254740991\n\n/)
-    assert.match(
-      ahead.text,
-      new RegExp(`id: ${id - 1}\nevent: gap\ndata: {"last_id":${id}}\n\nid: ${id}\ndata: "a"\n\n$`),
-    )
-    assert.equal(events.status().delivered, 2)
+    assert.match(ahead.text, new RegExp(`id: ${id}\nevent: gap\ndata: {"last_id":${id}}\n\n$`))
+    assert.equal(events.status().delivered, 1)
   })
 
   it('passes over a Last-Event-ID that is none, and tells of a gap', async (t) => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, describe, it, type TestContext } from 'node:test'
 import { hostBroker } from '../../lib/group/events.ts'
 import { LocalBroker } from '../../lib/events/local-broker.ts'
-import { describeBroker } from '../events/broker-conformance.ts'
+import { describeBroker, textOf } from '../events/broker-conformance.ts'
 import { until } from '../support/until.ts'
 import { asOne } from './broker-workers.ts'
 import { watched } from './watched-broker.ts'
@@ -26,7 +26,7 @@ describe('a worker that dies', () => {
     const { dying, worker } = startTwo(t)
     for (const { peer } of [dying.worker, worker]) host.attach(peer)
     const heard: string[] = []
-    await worker.broker.subscribe('c', ({ text }) => heard.push(text))
+    await worker.broker.subscribe('c', (one) => heard.push(textOf(one)))
     await dying.worker.broker.subscribe('c', () => {})
     await dying.worker.broker.onAvailable('q', () => {})
     for (const text of ['1', '2', '3']) await dying.worker.broker.push('q', text, limits)

@@ -4,7 +4,7 @@ import { ClusterBroker, hostBroker } from '../../lib/group/events.ts'
 import { Peer } from '../../lib/group/peer.ts'
 import type { Broker, QueueEvent } from '../../lib/events/broker.ts'
 import { LocalBroker } from '../../lib/events/local-broker.ts'
-import { describeBroker } from '../events/broker-conformance.ts'
+import { describeBroker, textOf } from '../events/broker-conformance.ts'
 import { turns } from '../events/delayed-broker.ts'
 import { Seeded } from '../support/seeded.ts'
 import { until } from '../support/until.ts'
@@ -39,7 +39,7 @@ describe('the channels of workers', () => {
   it('call listeners after the publisher has its answer, though both come in one message', async () => {
     const { a } = begin()
     const order: string[] = []
-    await a.broker.subscribe('c', ({ text }) => order.push(`heard ${text}`))
+    await a.broker.subscribe('c', (one) => order.push(`heard ${textOf(one)}`))
     const publish = async (text: string): Promise<void> => {
       await a.broker.publish('c', text, limits)
       for (let tick = 0; tick < 10; tick++) await Promise.resolve()
@@ -54,7 +54,7 @@ describe('the channels of workers', () => {
     const { a, b } = begin()
     const order: string[] = []
     const published = Promise.all(['1', '2'].map((text) => b.broker.publish('c', text, limits)))
-    const subscribed = Promise.resolve(a.broker.subscribe('c', ({ text }) => order.push(`heard ${text}`)))
+    const subscribed = Promise.resolve(a.broker.subscribe('c', (one) => order.push(`heard ${textOf(one)}`)))
     const later = b.broker.publish('c', '3', limits)
     await subscribed.then(() => order.push('subscribed'))
     await Promise.all([published, later])
@@ -69,10 +69,10 @@ describe('the channels of workers', () => {
     const { a, b } = begin()
     const first: string[] = []
     const second: string[] = []
-    await a.broker.subscribe('c', ({ text }) => first.push(text))
+    await a.broker.subscribe('c', (one) => first.push(textOf(one)))
     // Both come to the primary in one turn, so that the event and the answer are in one message.
     const published = b.broker.publish('c', '1', limits)
-    await a.broker.subscribe('c', ({ text }) => second.push(text))
+    await a.broker.subscribe('c', (one) => second.push(textOf(one)))
     assert.deepEqual(first, [], 'it was not heard yet')
     await published
     await a.broker.publish('c', '2', limits)
@@ -104,13 +104,13 @@ describe('the channels of workers', () => {
     const { a, b, listening } = begin()
     const heard: string[] = []
     const end = await a.broker.subscribe('c', () => assert.fail('has unsubscribed'))
-    const coming = a.broker.subscribe('c', ({ text }) => heard.push(text))
+    const coming = a.broker.subscribe('c', (one) => heard.push(textOf(one)))
     end()
     const endSecond = await coming
     await b.broker.publish('c', '1', limits)
     await until(() => heard.length === 1)
     endSecond()
-    await a.broker.subscribe('c', ({ text }) => heard.push(text))
+    await a.broker.subscribe('c', (one) => heard.push(textOf(one)))
     await b.broker.publish('c', '2', limits)
     await until(() => heard.length === 2)
     assert.deepEqual([heard, listening], [['1', '2'], ['c']])

@@ -9,6 +9,7 @@ import { Peer, type PeerPort } from '../../lib/group/peer.ts'
 import { createClusterSessionStore, hostSessions } from '../../lib/group/sessions.ts'
 import { createWorkerState } from '../../lib/group/state-channel.ts'
 import { KnownProcess } from '../../lib/group/known-process.ts'
+import { textOf } from '../events/broker-conformance.ts'
 import { changed } from '../fuzz/mutate.ts'
 import { Seeded } from '../support/seeded.ts'
 import { memoryPorts } from './memory-ports.ts'
@@ -80,7 +81,7 @@ describe('damaged messages between the primary and a worker', () => {
           broker.read('c', 0),
           broker.push('q', '1', limits),
           broker.take('q'),
-          broker.subscribe('c', ({ text }) => heard.push(text)),
+          broker.subscribe('c', (one) => heard.push(textOf(one))),
           store.create('id', new Map([['key:a', '1']]), 1000),
           store.read('id'),
           buckets.take('key', 1),
@@ -99,7 +100,7 @@ describe('damaged messages between the primary and a worker', () => {
       assert.equal(typeof health.isReady, 'boolean')
       assert.ok(health.warnings().every((warning) => typeof warning === 'string'))
       heard.length = 0
-      await broker.subscribe('c', ({ text }) => heard.push(`whole ${text}`))
+      await broker.subscribe('c', (one) => heard.push(`whole ${textOf(one)}`))
       await broker.publish('c', '"after"', limits)
       await new Promise((resolve) => setImmediate(resolve))
       assert.ok(heard.includes('whole "after"'))
