@@ -152,6 +152,7 @@ async function linesOfWrongUse(t: TestContext): Promise<string[]> {
     subscribe: "({ channel }) => channel('a').subscribe(7)",
     hold: '({ hold }) => hold(7)',
     holdTime: "({ hold }) => hold(() => 1, { timeout_s: 'a' })",
+    cached: "(ctx) => { ctx.setHeader('Cache-Control', 'max-age=9'); return ctx.longPoll(ctx.channel('a'), { timeout_s: 0 }) }",
     keep: "(ctx) => (globalThis.kept ??= ctx.longPoll(ctx.channel('a'), { timeout_s: 0 }))",
   }
   const names = Object.keys(wrong)
@@ -159,9 +160,10 @@ async function linesOfWrongUse(t: TestContext): Promise<string[]> {
     'routes/a.json': names.map((name) => ({ name, url: `/${name}`, action: `a.mjs@${name}` })),
     'a.mjs': Object.entries(wrong).map(([name, text]) => `export const ${name} = ${text}\n`).join(''),
   })
-  for (const name of names.filter((one) => one !== 'keep')) {
+  for (const name of names.filter((one) => !['cached', 'keep'].includes(one))) {
     assert.equal((await request(`${application.url}/${name}`)).status, 500, name)
   }
+  assert.equal((await request(`${application.url}/cached`)).headers['cache-control'], 'no-store')
   assert.equal((await request(`${application.url}/keep`)).status, 200)
   assert.equal((await request(`${application.url}/keep`)).status, 500)
   Reflect.deleteProperty(globalThis, 'kept')

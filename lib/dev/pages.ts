@@ -24,7 +24,11 @@ import { allowScript } from './policy.ts'
 type Handle = RequestServer['handle']
 
 const policyField = 'Content-Security-Policy'
-const eventHeaders = { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' }
+const eventHeaders = {
+  'Content-Type': 'text/event-stream',
+  'Cache-Control': 'no-store, no-transform',
+  'X-Accel-Buffering': 'no',
+}
 const scriptHeaders = {
   'Content-Type': 'text/javascript; charset=utf-8',
   'Cache-Control': 'no-store',

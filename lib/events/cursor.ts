@@ -29,17 +29,21 @@ export function readSince(ctx: Context): number | undefined {
 }
 
 /**
- * Reads the start of a stream: `Last-Event-ID`, which a browser sends when it connects again, else the query's `since`.
- * A `Last-Event-ID` that is not a whole number from 0 is ignored: an error would stop an EventSource for good.
- * @returns `cursor` undefined: send new events only; `isLost`: the `Last-Event-ID` was ignored, tell the client of a
+ * Reads the start of a stream: `Last-Event-ID`, which a browser sends when it connects again, or `lastEventId` of the
+ * query, which polyfills that cannot set the field send in place of it; else the query's `since`. A last id that is not a whole number from 0 is ignored: an error would stop an EventSource for good.
+ * @returns `cursor` undefined: send new events only; `isLost`: the last id was ignored, tell the client of a
  *   gap
  * @throws HttpError 400 `bad_cursor` for a wrong `since`
  */
 export function readStreamStart(ctx: Context): { readonly cursor: number | undefined; readonly isLost: boolean } {
-  const id = ctx.header('last-event-id')
+  const id = ctx.header('last-event-id') ?? lastEventIdOf(ctx.rawQuery)
   const cursor = cursorOf(id)
   if (cursor !== undefined) return { cursor, isLost: false }
   return { cursor: readSince(ctx), isLost: id !== undefined }
+}
+
+function lastEventIdOf(query: string): string | undefined {
+  return query === '' ? undefined : (new URLSearchParams(query).get('lastEventId') ?? undefined)
 }
 
 function badCursor(message: string): HttpError {

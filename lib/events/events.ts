@@ -7,7 +7,10 @@
 import { performance } from 'node:perf_hooks'
 import { reasonOf } from '../base/reason.ts'
 import { Heartbeat } from '../base/heartbeat.ts'
+import { hasToken } from '../base/token.ts'
+import type { CoreContext } from '../http/context.ts'
 import { isHttpError } from '../http/errors.ts'
+import { label, withRequestId } from '../http/label.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import { RateLimited } from '../base/rate-limited.ts'
 import type { Broker, SourceLimits } from './broker.ts'
@@ -46,6 +49,8 @@ export interface Events {
   readonly channel: (name: string, options?: SourceOptions) => Channel
   /** Returns the queue with a name; each of its events goes to one client. Works and throws as `channel` does. */
   readonly queue: (name: string, options?: SourceOptions) => Queue
+  /** Warns that an answer will not have the `Cache-Control` that its action has set, unless that forbids storing too. */
+  checkCacheControl(ctx: CoreContext): void
   status(): EventStatus
   /** Forgets old events and unused channels and queues. Called once a minute. */
   sweep(): void
@@ -86,6 +91,7 @@ export function createEvents(options: EventsOptions): Events {
     logSlow: (message) => slowStreams.say(message),
     maxUnreadBytes,
   }
+  const replaced = new RateLimited((message) => log('error').warn(message), 1000)
   const channels = new Map<string, Channel>()
   const queues = new Map<string, Queue>()
   const all = (): (Channel | Queue)[] => [...channels.values(), ...queues.values()]
@@ -130,6 +136,12 @@ export function createEvents(options: EventsOptions): Events {
   return {
     channel: (name, sourceOptions) => open(channels, Channel, 'channel', name, sourceOptions),
     queue: (name, sourceOptions) => open(queues, Queue, 'queue', name, sourceOptions),
+    checkCacheControl: (ctx) => {
+      const set = ctx.outgoingIfAny?.get('Cache-Control')
+      if (set === undefined || hasToken(set, 'no-store')) return
+      const message = `${label(ctx)}: Cache-Control "${set}" is replaced: what waits for events is no-store`
+      replaced.say(withRequestId(message, ctx), ctx.routeName)
+    },
     status: () => ({ ...counts, dropped: broker.dropped }),
     sweep,
     close: async () => {

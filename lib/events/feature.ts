@@ -14,13 +14,18 @@ import { sse, type SseOptions } from './sse.ts'
 const streamType = /\btext\/event-stream\b/i
 
 /** Makes the feature for one server. */
-export function eventsFeature({ channel, queue }: Events): Feature {
-  const makeLongPoll = (ctx: Context) => (source: Channel | Queue, options?: LongPollOptions) =>
-    (ctx.reply = longPoll(ctx, source, options))
-  const makeSse = (ctx: Context) => (source: Channel, options?: SseOptions) => (ctx.reply = sse(ctx, source, options))
+export function eventsFeature({ channel, queue, checkCacheControl }: Events): Feature {
+  const makeLongPoll = (ctx: Context) => (source: Channel | Queue, options?: LongPollOptions) => {
+    checkCacheControl(ctx)
+    return (ctx.reply = longPoll(ctx, source, options))
+  }
+  const makeSse = (ctx: Context) => (source: Channel, options?: SseOptions) => {
+    checkCacheControl(ctx)
+    return (ctx.reply = sse(ctx, source, options))
+  }
   // What `/svc-live.js` and other clients of a live page ask: a stream when they name its type, else a poll.
   const makeLive = (ctx: Context) => (source: Channel) =>
-    (ctx.reply = streamType.test(ctx.header('accept') ?? '') ? sse(ctx, source) : longPoll(ctx, source))
+    streamType.test(ctx.header('accept') ?? '') ? makeSse(ctx)(source) : makeLongPoll(ctx)(source)
   const makeHold = (ctx: Context) => (work: HeldWork, options?: HoldOptions) => (ctx.reply = hold(ctx, work, options))
   return {
     name: 'events',

@@ -14,11 +14,17 @@ const waiting = new WeakMap<CoreContext, OnOpen[]>()
 export class LiveEnd {
   /** Sends JSON on one line: to a stream as an event of this name, to a WebSocket as text. */
   readonly send: (event: string, json: string) => void
+  /**
+   * Ends the reply, and lets the client ask again at once, which one that has vanished does not do. Undefined where the
+   * connection shows by itself that its client has vanished.
+   */
+  readonly renew: (() => void) | undefined
   readonly #onClose: (() => void)[] = []
 
   /** Tells those who wait for it. */
-  constructor(ctx: CoreContext, send: LiveEnd['send']) {
+  constructor(ctx: CoreContext, send: LiveEnd['send'], renew?: () => void) {
     this.send = send
+    this.renew = renew
     ends.set(ctx, this)
     for (const onOpen of waiting.get(ctx) ?? []) onOpen(this)
     waiting.delete(ctx)

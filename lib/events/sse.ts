@@ -28,10 +28,10 @@ export interface SseOptions {
 
 const defaultRetryMs = 2000
 const optionNames = ['retry_ms', 'timeout_s']
-/** `X-Accel-Buffering: no` stops nginx from buffering the stream. */
+/** `no-transform` stops gateways from compressing the stream, which would hold it back; the last field stops nginx. */
 const headers = [
   ...['Content-Type', 'text/event-stream; charset=utf-8'],
-  ...['Cache-Control', 'no-store'],
+  ...['Cache-Control', 'no-store, no-transform'],
   ...['X-Accel-Buffering', 'no'],
 ]
 const comment = new TextEncoder().encode(':\n')
@@ -98,8 +98,12 @@ class SseStream extends ParkedReply implements Beating {
   ended(reason: EndReason): StreamReply | undefined {
     this.#leave()
     if (reason === 'left') return undefined
-    if (this.#follower !== undefined) return void this.#response.end()
-    return new StreamReply(200, headers, 0, (response) => response.end(this.#intro()))
+    if (this.#follower !== undefined) {
+      if (reason === 'stop') this.#write(this.#laterRetry())
+      return void this.#response.end()
+    }
+    const last = reason === 'stop' ? this.#laterRetry() : ''
+    return new StreamReply(200, headers, 0, (response) => response.end(this.#intro() + last))
   }
 
   /** Called by the heartbeat: sends a comment, so that proxies keep the connection open. */
@@ -127,17 +131,31 @@ class SseStream extends ParkedReply implements Beating {
     if (error !== undefined) {
       services.logError(`a stream of channel "${name}" was ended: its events could not be read`, error)
     }
+    this.#finish(this.#laterRetry())
+  }
+
+  /** Ends the stream, with a last text. */
+  #finish(last: string): void {
     this.#leave()
+    this.#write(last)
     this.#response.end()
     this.answer(undefined)
+  }
+
+  /** Streams that end together do not come back together: each is told a time of its own, until its next stream. */
+  #laterRetry(): string {
+    return `retry: ${Math.round(this.#retryMs * (1 + 2 * Math.random()))}\n\n`
   }
 
   #begin(): void {
     this.#write(this.#intro())
     this.#follower = new Follower(this.#channel, this, this.#cursor, this.#isLost)
     this.#channel.services.heartbeat.add(this)
-    this.#end = new LiveEnd(this.ctx, (event, json) => {
+    const send: LiveEnd['send'] = (event, json) => {
       this.#writeIfRead(Buffer.from(`event: ${event}\ndata: ${json}\n\n`))
+    }
+    this.#end = new LiveEnd(this.ctx, send, () => {
+      if (!this.isOver) this.#finish('retry: 0\n\n')
     })
     void this.#follower.begin()
   }

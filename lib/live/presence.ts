@@ -3,7 +3,8 @@
  *
  * Each process knows the connections of its own and tells the others, by the channel `svc.presence`, which members come
  * and go with them. A member is there while a process has it; one whose last connection has ended stays for 10 s, so
- * that a reload of the page is not seen. Changes are gathered for a moment: a thousand who come are one message.
+ * that a reload of the page is not seen. A stream ends within a minute, and its client asks again unless it has
+ * vanished. Changes are gathered for a moment: a thousand who come are one message.
  *
  * A process says every 3 s that it is there, with the number of its last change. One that has missed a change asks for
  * the whole list; a process that was silent for 12 s is gone, and its members with it.
@@ -47,6 +48,11 @@ const gatherMs = 100
 const aliveMs = 3000
 const silentMs = 12_000
 const graceMs = 10_000
+/**
+ * The longest life in milliseconds of a stream with presence; the shortest is three quarters of it. The system goes on
+ * sending to a client that has vanished for a quarter of an hour, and Node does not tell it from one that is there.
+ */
+const renewMs = 60_000
 
 /** A member and who has it. */
 interface Present {
@@ -91,6 +97,7 @@ export class Presence {
   readonly #rooms = new Map<string, Room>()
   readonly #others = new Map<string, Other>()
   readonly #openBus: (() => Channel) | undefined
+  readonly #renewAfterMs: number
   readonly #own = randomBytes(9).toString('base64url')
   /** By channel and id: what the other processes are to be told. Undefined: the member has left. */
   readonly #changes = new Map<string, Map<Member['id'], Member | undefined>>()
@@ -100,9 +107,13 @@ export class Presence {
   #beating: NodeJS.Timeout | undefined
   #isClosed = false
 
-  /** @param openBus opens the channel to the other processes; undefined where there are none */
-  constructor(openBus: (() => Channel) | undefined) {
+  /**
+   * @param openBus opens the channel to the other processes; undefined where there are none
+   * @param renewAfterMs the longest life of a stream with presence, in milliseconds; 60,000 unless given
+   */
+  constructor(openBus: (() => Channel) | undefined, renewAfterMs = renewMs) {
     this.#openBus = openBus
+    this.#renewAfterMs = renewAfterMs
   }
 
   /**
@@ -135,7 +146,9 @@ export class Presence {
     if (isNews) this.#note(name, member.id, member)
     end.send('presence', textOf('list', [...room.members.values()].map((one) => one.member)))
     room.ends.add(end)
+    const renewing = end.renew && setTimeout(end.renew, this.#renewAfterMs * (1 - Math.random() / 4)).unref()
     end.onClose(() => {
+      clearTimeout(renewing)
       room.ends.delete(end)
       present.connections -= 1
       if (present.connections > 0 || this.#isClosed) return

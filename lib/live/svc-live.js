@@ -37,6 +37,7 @@ export function live(url, options = {}) {
   let attempt // aborted: the present connection ends
   let wake = () => {} // ends the present pause
   let held // what the leader says while this tab catches up
+  let isLeft = false // the page is kept by the browser for the way back, or frozen
   let seenAtMs = performance.now() // when one of the tabs was visible
   let leaderAtMs = performance.now() // when the leader was heard
 
@@ -89,6 +90,7 @@ export function live(url, options = {}) {
 
   /** Why there is to be no connection now; undefined: there is. */
   function resting() {
+    if (isLeft) return 'hidden'
     if (!document.hidden) seenAtMs = performance.now()
     if (performance.now() - seenAtMs > unseenMs) return 'hidden'
     return navigator.onLine ? undefined : 'offline'
@@ -133,7 +135,7 @@ export function live(url, options = {}) {
       const { ok, status, headers } = answer
       const type = headers.get('content-type') ?? ''
       if (ok && type.startsWith('text/event-stream')) {
-        await readStream(answer.body, hear, () => {
+        end.isAnswered = await readStream(answer.body, hear, () => {
           open()
           expectWithin(silentMs)
         })
@@ -207,10 +209,20 @@ export function live(url, options = {}) {
     tabs?.postMessage({ visible: true })
     wake()
   })
+  /** A page that was left or is frozen would keep its connection, and a browser has six for a host. */
+  function leave(isAway) {
+    if (isLeft === isAway) return
+    isLeft = isAway
+    if (isAway) [attempt, competing].forEach((each) => each?.abort())
+    else if (tabs) compete()
+    else wake()
+  }
+  for (const [target, away, back] of [[window, 'pagehide', 'pageshow'], [document, 'freeze', 'resume']]) {
+    listen(target, away, () => leave(true))
+    listen(target, back, () => leave(false))
+  }
   if (tabs) {
     tabs.onmessage = hearTab
-    listen(document, 'freeze', () => competing.abort())
-    listen(document, 'resume', () => compete())
     compete()
     tabs.postMessage({ visible: !document.hidden, asks: true })
   } else lead(closing.signal)
@@ -227,21 +239,24 @@ export function live(url, options = {}) {
   }
 }
 
-/** Reads server-sent events as svc writes them. `onHeard` is called after each piece. */
+/** Reads server-sent events as svc writes them. `onHeard` is called after each piece. Returns whether to ask at once. */
 async function readStream(body, hear, onHeard) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader()
   let rest = ''
+  let isRenewed
   for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
     const frames = (rest + piece.value).split('\n\n')
     rest = frames.pop()
     for (const frame of frames) {
-      const { id, event, data } = Object.fromEntries(frame.split('\n').map((line) => line.split(/: ?(.*)/s, 2)))
+      const { id, event, data, retry } = Object.fromEntries(frame.split('\n').map((line) => line.split(/: ?(.*)/s, 2)))
+      isRenewed = id === undefined && retry === '0'
       if (event === 'presence') hear({ presence: JSON.parse(data) })
       else if (event === 'gap') hear({ id: JSON.parse(data).last_id, gap: true })
       else if (id !== undefined) hear({ id: Number(id), event: data && { data: JSON.parse(data) } })
     }
     onHeard()
   }
+  return isRenewed
 }
 
 function readPoll({ events, last_id: id, gap }, hear) {

@@ -26,11 +26,17 @@ const files = {
   'routes/a.json': [
     { name: 'page', url: '/', method: 'GET', action: 'page.html' },
     { name: 'news', url: '/news', method: 'GET', action: 'news.mjs' },
+    { name: 'renewed', url: '/renewed', method: 'GET', action: 'news.mjs@renewed' },
     { name: 'answer', url: '/answer/:status', method: 'GET', action: 'news.mjs@answer' },
   ],
   'page.html': page,
   'news.mjs': `
     export default (ctx) => ctx.live(ctx.channel('news'))
+    let asked = 0
+    export const renewed = (ctx) => {
+      if ((asked += 1) > 3) return ctx.live(ctx.channel('news'))
+      return new Response('retry: 2000\\n\\nretry: 0\\n\\n', { headers: { 'Content-Type': 'text/event-stream' } })
+    }
     export const answer = (ctx) => {
       if (ctx.params.status === '302') return ctx.redirect('/')
       if (ctx.params.status === 'html') return ctx.html('<p>Sign in</p>')
@@ -155,6 +161,34 @@ describe('a live page', () => {
     }
     await until(async () => (await waiting(server)) === 1)
   })
+
+  it('begins another stream at once, and stays open, when the server renews it', async (t) => {
+    const { server, first } = await start(t, '?shared=false')
+    await first.evaluate(`{ news.close(); window.states.length = 0; window.news = follow('/renewed') }`)
+    await until(async () => (await waiting(server)) === 1)
+    await publish(server, 1, 1)
+    await until(async () => (await heard(first)).length === 1)
+    assert.deepEqual(await first.evaluate('states.filter((state) => state !== "closed")'), ['open'])
+  })
+
+  for (const query of ['?shared=false', '']) {
+    it(`lets go of its connection when its page is left, and goes on when that is shown again${query}`, async (t) => {
+      const { server, first } = await start(t, query)
+      await publish(server, 1, 1)
+      await until(async () => (await heard(first)).length === 1)
+      for (const number of count(1, 8)) {
+        await first.open(`${server.url}/${query}${query === '' ? '?' : '&'}page=${number}`)
+        await until(async () => (await first.evaluate('window.news?.state')) === 'open') // There are six for a host.
+      }
+      await until(async () => (await waiting(server)) === 1)
+      await first.evaluate('history.go(-8)')
+      await until(async () => (await first.evaluate('location.search')) === query)
+      await until(async () => (await first.evaluate('window.news?.state')) === 'open')
+      await publish(server, 2, 2)
+      await until(async () => (await heard(first)).includes(2))
+      await until(async () => (await waiting(server)) === 1)
+    })
+  }
 
   it('takes the lead from a tab that was silent for too long', async (t) => {
     const { server, pages } = await start(t, '', 2)

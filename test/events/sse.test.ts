@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { get as httpGet, type IncomingMessage } from 'node:http'
 import { describe, it, type TestContext } from 'node:test'
+import { whenLive } from '../../lib/events/live-end.ts'
 import { LocalBroker } from '../../lib/events/local-broker.ts'
 import type { SseOptions } from '../../lib/events/sse.ts'
 import type { FullContext } from '../support/context.ts'
@@ -15,6 +16,10 @@ const actions = {
   '/sse': stream(),
   '/brief': stream({ timeout_s: 0.05, retry_ms: 0 }),
   '/ended': stream({ timeout_s: 0 }),
+  '/renewed': (ctx: FullContext) => {
+    whenLive(ctx, ({ renew }) => setImmediate(() => renew?.()))
+    return ctx.sse(ctx.channel('c'))
+  },
 }
 
 /** A stream as its client sees it. */
@@ -68,7 +73,7 @@ describe('a stream', () => {
     const { statusCode, headers } = client.response
     assert.equal(statusCode, 200)
     assert.equal(headers['content-type'], 'text/event-stream; charset=utf-8')
-    assert.equal(headers['cache-control'], 'no-store')
+    assert.equal(headers['cache-control'], 'no-store, no-transform')
     assert.equal(headers['x-accel-buffering'], 'no')
     assert.equal(headers['content-encoding'], undefined)
     await client.has(`retry: 2000\nid: ${before}\n\n`)
@@ -118,6 +123,40 @@ describe('a stream', () => {
     }
     const since = await open(`/sse?since=${first}`, { 'last-event-id': 'x' })
     await since.has(`id: ${first}\nevent: gap\ndata: {"last_id":${first}}\n\nid: ${second}\ndata: "b"\n\n`)
+  })
+
+  it('takes lastEventId of the query for the field, which comes first', async (t) => {
+    const { open, channel } = await begin(t)
+    const ids = [await channel.publish(1), await channel.publish(2), await channel.publish(3)]
+    const byQuery = await open(`/sse?since=0&lastEventId=${ids[0]}`)
+    const byField = await open(`/sse?lastEventId=${ids[0]}`, { 'last-event-id': String(ids[1]) })
+    await Promise.all([byQuery.has('data: 3'), byField.has('data: 3')])
+    assert.deepEqual([byQuery.ids, byField.ids], [[ids[1], ids[2]], [ids[2]]])
+    const wrong = await open('/sse?lastEventId=x')
+    await wrong.has(`id: ${ids[2]}\nevent: gap\ndata: {"last_id":${ids[2]}}\n\n`)
+  })
+
+  it('that a stop ends is told another time to come back than others', async (t) => {
+    const { open, requests } = await begin(t)
+    const clients = await Promise.all(Array.from({ length: 40 }, () => open('/sse')))
+    for (const client of clients) await client.has('id: ')
+    requests.drain()
+    const times: number[] = []
+    for (const client of clients) {
+      await until(() => client.ended)
+      times.push(Number(/\n\nretry: (\d+)\n\n$/.exec(client.text)?.[1]))
+    }
+    assert.ok(times.every((time) => time >= 2000 && time <= 6000), times.join())
+    assert.ok(new Set(times).size > 30 && Math.max(...times) - Math.min(...times) > 2000, times.join())
+  })
+
+  it('is renewed when whoever sends more on it asks for that: its client comes back at once', async (t) => {
+    const { open, requests } = await begin(t)
+    const client = await open('/renewed')
+    await until(() => client.ended)
+    assert.match(client.text, /^retry: 2000\nid: \d+\n\nretry: 0\n\n$/)
+    assert.equal(client.response.complete, true)
+    assert.equal(requests.restPool.sse.busy, 0)
   })
 
   it('is refused with a wrong since', async (t) => {

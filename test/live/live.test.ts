@@ -20,6 +20,25 @@ describe('ctx.live', () => {
     assert.match(stream.text, new RegExp(`^retry: 2000\\nid: ${id - 1}\\n\\nid: ${id}\\ndata: "first"\\n\\n`))
   })
 
+  it('is no-store whatever the action has set, and says so where that would let it be stored', async (t) => {
+    const { url, lines } = await startApplication(t, {
+      'routes/a.json': [{ name: 'news', url: '/news/:value', method: 'GET', action: 'news.mjs' }],
+      'news.mjs': `export default (ctx) => {
+        ctx.setHeader('Cache-Control', ctx.params.value.replace('+', ' '))
+        return ctx.live(ctx.channel('news'))
+      }`,
+    }, { 'pool_rest.stream_timeout_s': 1 })
+    for (const value of ['no-store,private', 'max-age=60']) {
+      const poll = await request(`${url}/news/${value}?since=0`)
+      assert.equal(poll.headers['cache-control'], 'no-store')
+      const stream = await request(`${url}/news/${value}`, { headers: { accept: 'text/event-stream' } })
+      assert.equal(stream.headers['cache-control'], 'no-store, no-transform')
+    }
+    const said = lines().filter((line) => line.includes('Cache-Control'))
+    assert.match(said.join('\n'), /^.*\[WARN \] \[error\] GET \/news\/max-age=60 \(news\): Cache-Control "max-age=60" is replaced: what waits for events is no-store/)
+    assert.doesNotMatch(said.join('\n'), /private/)
+  })
+
   it('tells a gap in both, and takes Last-Event-ID before since', async (t) => {
     const { url, app } = await startApplication(t, files, { 'pool_rest.stream_timeout_s': 1 })
     const id = Number(await app.channel('news').publish('first'))

@@ -76,6 +76,20 @@ describe('presence', () => {
     assert.equal(ann.told.at(-1), 'presence leave bob')
   })
 
+  it('renews a stream within a minute, since a client that has vanished does not ask again', async () => {
+    const [presence] = startProcesses(1)
+    const ann = connect(presence, { id: 'ann' })
+    const ctx = {} as CoreContext
+    let end: LiveEnd | undefined = undefined
+    presence.add(ctx, board, { id: 'bob' })
+    end = new LiveEnd(ctx, () => {}, () => end?.close())
+    await pass(44_000)
+    assert.equal(ann.ids(), 'ann,bob')
+    await pass(26_500) // A minute at most, and ten seconds for the next stream.
+    assert.equal(ann.ids(), 'ann')
+    ann.leave()
+  })
+
   it('does not see a reload, and sees that a member has changed', async () => {
     const [presence] = startProcesses(1)
     const ann = connect(presence, { id: 'ann' })

@@ -57,9 +57,9 @@ describe('/svc-live.js', () => {
     assert.equal((await request(`${dev.url}/svc-ping`, { headers })).status, 400)
   })
 
-  it('has at most 250 lines, 4 kB compressed, and no import', () => {
-    assert.ok(source.split('\n').length <= 251)
-    assert.ok(gzipSync(source, { level: 9 }).length <= 4000)
+  it('has at most 265 lines, 4.1 kB compressed, and no import', () => {
+    assert.ok(source.split('\n').length <= 266)
+    assert.ok(gzipSync(source, { level: 9 }).length <= 4100)
     assert.doesNotMatch(source, /^\s*import\b|\bimport\(/m)
   })
 })
