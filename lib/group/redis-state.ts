@@ -19,10 +19,23 @@ export class ForgedStateError extends Error {
   /** The stamp in the engine. */
   readonly stamp: string
 
-  constructor(key: string, stamp: string) {
-    const isForged = `${key} in the shared engine was not written by a server with this app_key and shared.name`
-    super(`${isForged}: remove it with DEL ${key}`)
+  /** @param problem what is wrong with the state; by default that it is of another `app_key` or `shared.name` */
+  constructor(key: string, stamp: string, problem = 'was not written by a server with this app_key and shared.name') {
+    super(`${key} in the shared engine ${problem}: remove it with DEL ${key}`)
     this.stamp = stamp
+  }
+}
+
+/**
+ * The state in the engine is signed by a server with this `app_key` and `shared.name`, of another version. It must not
+ * be replaced: nodes of that version may be running.
+ */
+export class OtherVersionError extends Error {
+  override readonly name = 'OtherVersionError'
+
+  constructor(key: string) {
+    const advice = 'run one version on all nodes, or stop them all, remove it with'
+    super(`${key} in the shared engine was written by another version of svc: ${advice} DEL ${key}, and start them`)
   }
 }
 
@@ -44,6 +57,11 @@ interface StateKeys {
   readonly seal: KeyObject
 }
 
+/** A field that states had before they were signed. */
+const unsignedField = 'seq'
+/** How many fields of such a state are named, and how much of each name. */
+const mostNamed = 20
+const mostNameLength = 60
 /** The fields of the hash, in the order of the HMAC. */
 const fields = ['version', 'stamp', 'ancestors', 'content'] as const
 
@@ -56,6 +74,16 @@ if (redis.call('HGET', KEYS[1], 'stamp') or '') ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[1], unpack(ARGV, 4))
 redis.call('PUBLISH', ARGV[2], ARGV[3])
 return 1`
+
+function isRouteEntry(value: unknown): value is RouteEntry {
+  return isObject(value) && typeof value['name'] === 'string' && typeof value['at'] === 'number'
+}
+
+function isTraceEntry(value: unknown): value is TraceEntry {
+  if (!isObject(value)) return false
+  const { on, until = 0, back = true } = value
+  return typeof on === 'boolean' && typeof until === 'number' && typeof back === 'boolean'
+}
 
 /** Reads and writes the state. Its functions reject as `Redis.command` does. */
 export class RedisState {
@@ -77,19 +105,24 @@ export class RedisState {
     return this.#isOld
   }
 
-  /** Reads the state; the initial one when there is none. Rejects with ForgedStateError when no key verifies it. */
+  /**
+   * Reads the state; the initial one when there is none. Rejects with ForgedStateError when no key verifies it, and
+   * with OtherVersionError when one does and the content is none of this version.
+   */
   async read(): Promise<DesiredState> {
     const { redis, key } = this.#options
-    const reply = listIn(await redis.command('HMGET', key, ...fields, 'mac'))
+    const reply = listIn(await redis.command('HMGET', key, ...fields, 'mac', unsignedField))
     if (reply.every((value) => value === null)) return initialState
-    const [version = '', stamp = '', ancestors = '', content = '', mac = ''] = reply.map((value) =>
+    const [version = '', stamp = '', ancestors = '', content = '', mac = '', unsigned = ''] = reply.map((value) =>
       value === null ? '' : textIn(value),
     )
+    if (unsigned !== '' && mac === '') throw await this.#unsigned(stamp)
     const at = this.#keys.findIndex((each) => isEqual(this.#macOf([version, stamp, ancestors, content], each.mac), mac))
     const keys = this.#keys[at]
     this.#isOld = at > 0
-    const parsed = keys && this.#parse(content, keys.seal)
-    if (parsed === undefined || !/^\d{1,15}$/.test(version)) throw new ForgedStateError(key, stamp)
+    if (keys === undefined) throw new ForgedStateError(key, stamp)
+    const parsed = this.#parse(content, keys.seal)
+    if (parsed === undefined || !/^\d{1,15}$/.test(version)) throw new OtherVersionError(key)
     return { ...parsed, version: Number(version), stamp, ancestors: ancestors === '' ? [] : ancestors.split(' ') }
   }
 
@@ -129,17 +162,34 @@ export class RedisState {
     return JSON.parse(opened.toString()) as AdminCredentials // Encrypted by a server of this application.
   }
 
-  /** Parses the content, which the HMAC has verified; a server of another version may have written it. */
+  /** Makes the error about a state without a signature, which says what goes with it. */
+  async #unsigned(stamp: string): Promise<ForgedStateError> {
+    const { redis, key } = this.#options
+    const names = listIn(await redis.command('HKEYS', key)).map(textIn)
+    const held = names.filter((name) => name !== unsignedField && name !== 'stamp')
+    const some = held.sort().slice(0, mostNamed).map((name) => name.slice(0, mostNameLength))
+    const more = held.length > some.length ? ` and ${held.length - some.length} more` : ''
+    const problem = 'was written by an older version of svc, which did not sign it, so it is not taken over'
+    const loss = `stop all nodes; what goes with it is to be set again (${some.join(', ')}${more})`
+    return new ForgedStateError(key, stamp, `${problem}; ${loss}`)
+  }
+
+  /** Parses the content, which the HMAC has verified; undefined when a server of another version has written it. */
   #parse(text: string, key: KeyObject): Omit<DesiredState, 'version' | 'stamp' | 'ancestors'> | undefined {
-    const value: unknown = JSON.parse(text)
-    if (!isObject(value)) return undefined
-    const { reload, routes, trace, credentials } = value
-    if (typeof reload !== 'number' || !Array.isArray(routes) || !isObject(trace)) return undefined
-    return {
-      reload,
-      routes: routes as RouteEntry[],
-      trace: trace as Record<string, TraceEntry>,
-      ...(typeof credentials === 'string' && { credentials: this.#open(credentials, key) }),
+    try {
+      const value: unknown = JSON.parse(text)
+      if (!isObject(value) || !isObject(value['trace'])) return undefined
+      const { reload, routes, trace, credentials } = value
+      const isWhole = typeof reload === 'number' && Array.isArray(routes) && routes.every(isRouteEntry)
+      if (!isWhole || !Object.values(trace).every(isTraceEntry)) return undefined
+      return {
+        reload,
+        routes,
+        trace: trace as Record<string, TraceEntry>, // Each has been checked.
+        ...(typeof credentials === 'string' && { credentials: this.#open(credentials, key) }),
+      }
+    } catch {
+      return undefined
     }
   }
 }
