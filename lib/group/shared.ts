@@ -52,8 +52,12 @@ export function openShared(loaded: LoadedConfig, appKey: string, password: strin
   const target = parseRedisUrl(url, password)
   const claim = { key: `${name}:app-key`, marks: [appKey, ...previous].map(markOf), refusal: otherKey(name) }
   const probe = `${name}:${target.database}:probe:${randomUUID()}`
-  const redis = new Redis({ target, name: `svc-${process.pid}`, claim, probe })
   const engine = `the shared engine ${target.label}`
+  const onMessageProblem = (problem: Error | undefined): void => {
+    if (problem !== undefined) log.warn(messagesMissing(engine, problem))
+    else if (redis.state === 'ready') log.info(`messages of ${engine} are heard again`)
+  }
+  const redis = new Redis({ target, name: `svc-${process.pid}`, claim, probe, onMessageProblem })
   const away = (): string => `${engine} is away: ${describe(redis.problem)}`
   redis.onState((state) => {
     if (state === 'ready') log.info(`connected to ${engine}`)
@@ -67,7 +71,11 @@ export function openShared(loaded: LoadedConfig, appKey: string, password: strin
     /** Whether the engine can be used now. */
     isThere: (): boolean => redis.state === 'ready',
     /** Returns the warnings for the operator; none while the engine can be used. */
-    warnings: (): readonly string[] => (redis.state === 'ready' ? [] : [away()]),
+    warnings: (): readonly string[] => {
+      if (redis.state !== 'ready') return [away()]
+      const { messageProblem } = redis
+      return messageProblem === undefined ? [] : [messagesMissing(engine, messageProblem)]
+    },
     /** Opens the parts of an application that lie in the engine. @param errors the log of module `error` */
     openSeams(errors: ModuleLogger): Seams {
       const problems = new RateLimited(errors.warn, 1000)
@@ -97,6 +105,14 @@ export function openShared(loaded: LoadedConfig, appKey: string, password: strin
     /** Waits for the calls under way. No callback is called afterwards. */
     close: (): Promise<void> => redis.close(),
   }
+}
+
+/**
+ * Returns the warning about an engine that takes commands, but not the connection for messages.
+ * @param engine names it
+ */
+export function messagesMissing(engine: string, problem: Error): string {
+  return `messages of ${engine} are not heard, so clients wait for events in vain: ${describe(problem)}`
 }
 
 /** Derives a mark that is different for each `app_key` and does not reveal it. */

@@ -22,6 +22,8 @@ export type RedisOptions = Pick<LinkOptions, 'target' | 'name' | 'claim'>
      * which is not checked unless it is given.
      */
     readonly probe?: string
+    /** Called when `messageProblem` begins or ends. */
+    readonly onMessageProblem?: (problem: Error | undefined) => void
   }
 
 /** A script. */
@@ -46,6 +48,9 @@ export class Redis implements Beating {
   readonly #heartbeat: Heartbeat
   readonly #beatsToLook: number
   readonly #probe: string | undefined
+  readonly #onMessageProblem: (problem: Error | undefined) => void
+  #hadMessageProblem = false
+  #messageProblem: Error | undefined
   readonly #link: Link
   readonly #subscriber: Subscriber
   readonly #listeners = new Set<(state: RedisState) => void>()
@@ -65,6 +70,7 @@ export class Redis implements Beating {
     this.#heartbeat = heartbeat
     this.#beatsToLook = Math.ceil(lookMs / beatMs)
     this.#probe = given.probe
+    this.#onMessageProblem = given.onMessageProblem ?? (() => {})
     this.#link = new Link({ ...options, onState: (state) => this.#changed(state) })
     this.#subscriber = new Subscriber(options, given.probe)
     heartbeat.add(this)
@@ -80,6 +86,11 @@ export class Redis implements Beating {
   /** Why there is no connection; undefined while there is one, and before the first attempt has failed. */
   get problem(): Error | undefined {
     return this.#link.problem
+  }
+
+  /** Why messages have not been heard for a second or longer; undefined while they are, and before they are wanted. */
+  get messageProblem(): Error | undefined {
+    return this.#messageProblem
   }
 
   /** Calls the listener after each change of `state`. Returns a function that ends that. */
@@ -119,8 +130,10 @@ export class Redis implements Beating {
    * its connections, and sends no more messages of its own.
    */
   beat(beats: number): void {
+    if (beats % this.#beatsToLook !== 0) return
+    this.#lookAtMessages()
     const { connection } = this.#link
-    if (beats % this.#beatsToLook !== 0 || connection === undefined) return
+    if (connection === undefined) return
     connection.checkRole()
     this.#compareServers(connection)
   }
@@ -129,6 +142,16 @@ export class Redis implements Beating {
   async close(): Promise<void> {
     this.#heartbeat.remove(this)
     await Promise.all([this.#link.close(), this.#subscriber.close()])
+  }
+
+  /** A connection that is lost is usually opened again before the second look, which tells of nothing. */
+  #lookAtMessages(): void {
+    const { problem } = this.#subscriber
+    const before = this.#messageProblem
+    this.#messageProblem = this.#hadMessageProblem ? problem : undefined
+    this.#hadMessageProblem = problem !== undefined
+    const isNews = (this.#messageProblem === undefined) !== (before === undefined)
+    if (isNews) this.#onMessageProblem(this.#messageProblem)
   }
 
   /**

@@ -97,6 +97,8 @@ export class Connection implements Beating {
   #silentBeats = 0
   /** Beats while signing in; undefined afterwards. */
   #signInBeats: number | undefined = 0
+  /** The last error while signing in. A server that takes no more clients sends one and closes the connection. */
+  #refusal: RedisReplyError | undefined = undefined
   #isOver = false
   #isEnding = false
   /** The SHA-1 of each script that was sent here, so that the server knows it. */
@@ -105,10 +107,11 @@ export class Connection implements Beating {
   constructor(options: ConnectionOptions) {
     this.#options = options
     options.heartbeat.add(this)
-    this.#socket = openSocket(options.target, () => this.#signIn())
+    // Reads before it writes: a server that takes no more clients has sent why, and a failed write would hide it.
+    this.#socket = openSocket(options.target, () => setImmediate(() => setImmediate(() => this.#signIn())))
     this.#socket.on('data', (chunk: Buffer) => this.#read(chunk))
-    this.#socket.on('error', (error) => this.destroy(error))
-    this.#socket.on('close', () => this.destroy(new Error('it closed the connection')))
+    this.#socket.on('error', (error) => this.destroy(this.#refusal ?? error))
+    this.#socket.on('close', () => this.destroy(this.#refusal ?? new Error('it closed the connection')))
   }
 
   /**
@@ -177,6 +180,7 @@ export class Connection implements Beating {
    * Sends AUTH, and in the same write the commands that show whether the server is loading its data or is a replica.
    */
   #signIn(): void {
+    if (this.#isOver) return
     const { name, target: { user, password, database } } = this.#options
     const optional = (): void => {}
     if (user !== '' || password !== '') this.#ask(user === '' ? ['AUTH', password] : ['AUTH', user, password])
@@ -219,6 +223,7 @@ export class Connection implements Beating {
 
   #ready(): void {
     this.#signInBeats = undefined
+    this.#refusal = undefined
     this.#options.onReady()
   }
 
@@ -234,7 +239,9 @@ export class Connection implements Beating {
 
   #take(reply: Reply): void {
     if (this.#isOver || this.#isMessage(reply)) return
+    if (reply instanceof RedisReplyError && this.#signInBeats !== undefined) this.#refusal = reply
     const waiter = this.#waiting[this.#first]
+    if (waiter === undefined && this.#refusal !== undefined) return this.destroy(this.#refusal)
     if (waiter === undefined) throw new RedisProtocolError('Redis sent a reply that nothing was asked for')
     this.#first += 1
     if (this.#first === this.#waiting.length) {

@@ -38,7 +38,7 @@ export class RedisReplyError extends Error {
     // The server quotes the arguments of an unknown command, which may include a password.
     const said = text.replace(/,? with args beginning with: .*$/s, '')
     const code = /^[A-Z]+/.exec(said)?.[0] ?? 'ERR'
-    const advice = temporary.get(code) ?? lasting.get(code)
+    const advice = /^ERR max number of clients/.test(said) ? tooMany : (temporary.get(code) ?? lasting.get(code))
     super(advice === undefined ? said : `${said} (${advice})`)
     this.code = code
   }
@@ -57,8 +57,12 @@ const temporary: ReadonlyMap<string, string> = new Map([
   ['TRYAGAIN', 'it is a node of a cluster that is being resharded'],
 ])
 
+/** The explanation of an error without a code of its own. */
+const tooMany = 'raise its maxclients, or let fewer connect: each process of svc needs two connections'
+
 /** Codes of errors that the operator has to mend. */
 const lasting: ReadonlyMap<string, string> = new Map([
+  ['DENIED', 'its protected mode takes clients of its own machine alone: give it a password, or bind it'],
   ['CROSSSLOT', 'it is a node of a cluster; a single server is needed'],
   ['MOVED', 'it is a node of a cluster; a single server is needed'],
   ['NOAUTH', 'it wants a password'],

@@ -52,6 +52,11 @@ export class Subscriber {
     this.#probe = probe
   }
 
+  /** Why there is no connection; undefined while there is one, it is being opened, or none is wanted. */
+  get problem(): Error | undefined {
+    return this.#link?.state === 'away' ? this.#link.problem : undefined
+  }
+
   /** The connection on which the server has confirmed the probe; undefined when there is none. */
   get listening(): Connection | undefined {
     const isSubscribed = this.#probe !== undefined && this.#channels.get(this.#probe)?.isSubscribed === true

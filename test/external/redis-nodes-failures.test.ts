@@ -7,7 +7,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { startSeveral, type Several } from '../group/several.ts'
 import { startApplication, type TestApplication } from '../support/application.ts'
 import { answersOf, ask, isReady, nodeFiles, nodesOf, post, route, tableOf, type Node } from '../support/node-panel.ts'
-import { startRedis, type RedisServer } from '../support/redis-server.ts'
+import { openRedis, startRedis, type RedisServer } from '../support/redis-server.ts'
 import { request } from '../support/request.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
@@ -337,5 +337,25 @@ describe('an engine', () => {
     await until(async () => (await Promise.all([one, ...late].map(isReady))).every((is) => is))
     assert.equal((await post(one.url, '/svc-routes/add', route('a'))).status, 200)
     assert.deepEqual(await answersOf([one, ...late], '/a'), ['same'])
+  })
+})
+
+describe('an engine at maxclients', () => {
+  it('is named with the reason and what to do, for the commands and for the messages', async (t) => {
+    const server = await startRedis(t)
+    const redis = openRedis(t, server.url)
+    await redis.command('CONFIG', 'SET', 'maxclients', '2')
+    const one = await startHere(t, server.url) // It has one of its two connections.
+    await until(() => one.app.warnings().some((line) => line.startsWith('messages of the shared engine')))
+    const reason = /ERR max number of clients reached \(raise its maxclients, or let fewer connect: each process of svc needs two connections\)/
+    assert.match(one.app.warnings().join('\n'), reason)
+    assert.match(one.lines().join('\n'), new RegExp(`WARN .*messages of the shared engine .* are not heard, .*${reason.source}`))
+    const two = await startHere(t, server.url) // It has none.
+    assert.match(two.app.warnings().join('\n'), new RegExp(`the shared engine .* is away: ${reason.source}`))
+    assert.match(two.lines().join('\n'), new RegExp(`WARN .*the shared engine .* is away: ${reason.source}`))
+    await redis.command('CONFIG', 'SET', 'maxclients', '100')
+    await until(async () => (await Promise.all([one, two].map(isReady))).every((is) => is))
+    await until(() => one.app.warnings().length === 0 && two.app.warnings().length === 0)
+    assert.match(one.lines().join('\n'), /INFO .*messages of the shared engine .* are heard again/)
   })
 })

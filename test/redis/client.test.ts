@@ -47,6 +47,22 @@ describe('a client of Redis', () => {
   }
 
   const claim = { key: 'k', marks: ['mine', 'before'], refusal: 'it is taken' }
+  const refusals: readonly (readonly [bytes: string, problem: RegExp])[] = [
+    ['-ERR max number of clients reached\r\n', /^ERR max number of clients reached \(raise its maxclients, or let fewer connect: /],
+    ['-ERR max number of clients + cluster connections reached\r\n', /^ERR max number of clients \+ cluster .* \(raise its maxclients/],
+    ['-DENIED Redis is running in protected mode\r\n', /^DENIED .*\(its protected mode takes clients of its own machine alone: /],
+  ]
+  for (const [bytes, problem] of refusals) {
+    for (const when of ['at once', 'when it is asked']) {
+      it(`says why where the server sends ${JSON.stringify(bytes)} ${when} and closes the connection`, async (t) => {
+        const isAtOnce = when === 'at once'
+        const { redis } = await openFake(t, (_, socket) => void (isAtOnce || socket.end(bytes)), {}, (socket) => isAtOnce && socket.end(bytes))
+        await until(() => redis.problem !== undefined)
+        assert.match(redis.problem?.message ?? '', problem)
+      })
+    }
+  }
+
   const claims: readonly (readonly [reply: string, problem: RegExp | undefined])[] = [
     [':1\r\n', undefined],
     [':0\r\n', /^it is taken$/],

@@ -18,23 +18,26 @@ const greeting: Readonly<Record<string, string>> = {
 
 /**
  * Starts a server that says what a real one would hardly say, and a client of it. Both end with the test.
+ * @param onConnection is called with each new connection
  * @param answer for each command, its words joined by spaces; what it leaves out of the greeting is answered rightly
  */
 export async function openFake(
   t: Pick<TestContext, 'after'>,
   answer: Answer,
   options: Partial<RedisOptions> & { readonly account?: string } = {},
+  onConnection: (socket: Socket) => unknown = () => {},
 ): Promise<{ redis: Redis; commands: string[] }> {
   const commands: string[] = []
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {
     sockets.add(socket)
+    onConnection(socket)
     socket.on('error', () => {}) // A client that leaves is what some tests are about.
     const parser = new ReplyParser((reply) => {
       const command = listIn(reply).map(textIn).join(' ')
       commands.push(command)
       const bytes = answer(command, socket) ?? greeting[command]
-      if (bytes !== undefined && !socket.destroyed) socket.write(bytes)
+      if (bytes !== undefined && socket.writable) socket.write(bytes)
     })
     socket.on('data', (chunk: Buffer) => parser.read(chunk))
   }).listen(0, '127.0.0.1')
