@@ -30,7 +30,8 @@ export function readSince(ctx: Context): number | undefined {
 
 /**
  * Reads the start of a stream: `Last-Event-ID`, which a browser sends when it connects again, or `lastEventId` of the
- * query, which polyfills that cannot set the field send in place of it; else the query's `since`. A last id that is not a whole number from 0 is ignored: an error would stop an EventSource for good.
+ * query, which polyfills that cannot set the field send in place of it; else the query's `since`. A last id that is not
+ * a whole number from 0 is ignored: an error would stop an EventSource permanently.
  * @returns `cursor` undefined: send new events only; `isLost`: the last id was ignored, tell the client of a
  *   gap
  * @throws HttpError 400 `bad_cursor` for a wrong `since`

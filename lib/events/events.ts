@@ -49,7 +49,7 @@ export interface Events {
   readonly channel: (name: string, options?: SourceOptions) => Channel
   /** Returns the queue with a name; each of its events goes to one client. Works and throws as `channel` does. */
   readonly queue: (name: string, options?: SourceOptions) => Queue
-  /** Warns that an answer will not have the `Cache-Control` that its action has set, unless that forbids storing too. */
+  /** Warns that an answer will not have the `Cache-Control` that its action has set, unless that has `no-store`. */
   checkCacheControl(ctx: CoreContext): void
   status(): EventStatus
   /** Forgets old events and unused channels and queues. Called once a minute. */

@@ -20,7 +20,10 @@ import type { Redis } from './client.ts'
 const begin = `
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local function timeOf(event) return tonumber(string.match(event, '^(%d+) ')) or 0 end
+local function timeOf(event)
+  local _, _, digits = string.find(event, '^(%d+) ')
+  return tonumber(digits) or 0
+end
 local function trim(most, age)
   local dropped = 0
   local excess = most and redis.call('LLEN', KEYS[1]) - most or 0

@@ -201,8 +201,8 @@ export const mutants: readonly Mutant[] = [
   // Events
   {
     file: 'events/local-broker.ts',
-    find: 'const gap = newer < 0 || newer > events.length',
-    replace: 'const gap = newer > events.length',
+    find: '    if (newer < 0) return { events: [], lastId, gap: true }\n',
+    replace: '',
     breaks: 'a cursor ahead of the ring is told of a gap',
   },
   {
@@ -301,8 +301,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'group/readings-host.ts',
-    find: 'queueMicrotask(() => known.take(changes))',
-    replace: 'known.take(changes)',
+    find: 'queueMicrotask(() => takeLast(known, changes))',
+    replace: 'takeLast(known, changes)',
     breaks: 'the readings of a worker are taken in the order in which it sent them',
   },
   {

@@ -37,7 +37,7 @@ export function measure(checkout: string, loaded?: readonly string[]): Measure[]
     {
       what: 'lines for several processes and machines',
       value: linesOf(sources.filter(({ path }) => distribution.test(path))),
-      limit: 5550,
+      limit: 5700,
       budget: 5700,
     },
     { what: 'lines of tier 1', value: linesOf(sources.filter(({ path }) => tierOne.test(path))), limit: 10_700, budget: 10_700 },
