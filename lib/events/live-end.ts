@@ -15,8 +15,8 @@ export class LiveEnd {
   /** Sends JSON on one line: to a stream as an event of this name, to a WebSocket as text. */
   readonly send: (event: string, json: string) => void
   /**
-   * Ends the reply, and lets the client ask again at once, which one that has vanished does not do. Undefined where the
-   * connection shows by itself that its client has vanished.
+   * Ends the reply so that the client reconnects at once; one that has vanished does not. Undefined where the
+   * connection itself detects a client that has vanished.
    */
   readonly renew: (() => void) | undefined
   readonly #onClose: (() => void)[] = []

@@ -3,7 +3,7 @@
  *
  * Each process knows the connections of its own and tells the others, by the channel `svc.presence`, which members come
  * and go with them. A member is there while a process has it; one whose last connection has ended stays for 10 s, so
- * that a reload of the page is not seen. A stream ends within a minute, and its client asks again unless it has
+ * that a reload of the page is not seen. A stream ends within a minute, and its client reconnects unless it has
  * vanished. Changes are gathered for a moment: a thousand who come are one message.
  *
  * A process says every 3 s that it is there, with the number of its last change. One that has missed a change asks for

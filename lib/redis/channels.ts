@@ -7,7 +7,7 @@
  * dropped; and, since the first event, `age` and `life`: how long events and the unused channel are kept.
  *
  * Each process remembers the newest id that it has seen in each channel. A new connection may lead to a server that is
- * behind, such as a replica that became the master: so the ids are looked for there before anything else is asked.
+ * behind, such as a promoted replica, so the process first checks that the server has these ids.
  *
  * Surprise: the server may evict either key when its memory is full. No event may be skipped silently then: without the
  * hash the stream is deleted too, and without the stream all events up to `last` count as dropped.
@@ -146,9 +146,9 @@ while true do
   step = math.min(step * 4, math.max(2, math.floor((ARGV[3] - bytes) * (#answer - 3) / 2 / bytes)))
 end`
 
-/** A channel that was not used for this many milliseconds is not looked for any more. */
+/** The ids of channels unused for this many milliseconds are forgotten. */
 const rememberedMs = 3_600_000
-/** How many channels are looked for at once. */
+/** How many channels are checked at once. */
 const checkedAtOnce = 1000
 
 /** As `Broker` describes each function. */
@@ -158,7 +158,7 @@ export class RedisChannels {
   readonly #reading: RedisScript
   /** The newest id of each channel that the server has confirmed to this process, and when. */
   readonly #seen = new Map<string, { readonly id: number; readonly atMs: number }>()
-  /** Ids to look for on the current connection. */
+  /** Ids to check on the current connection. */
   #unchecked: (readonly [name: string, id: number])[] = []
   #isChecking = false
   readonly #stopWatching: () => void
@@ -208,7 +208,7 @@ export class RedisChannels {
     return id
   }
 
-  /** Looks for the newest ids in the server. What fails is repeated with the next connection or sweep. */
+  /** Checks that the server has the newest ids. The next connection or sweep repeats what fails. */
   async #check(): Promise<void> {
     if (this.#isChecking) return
     this.#isChecking = true

@@ -19,7 +19,7 @@ export type RedisOptions = Pick<LinkOptions, 'target' | 'name' | 'claim'>
   & {
     /**
      * A channel that nobody else subscribes to. It shows whether the messages come from the server of the commands,
-     * which is not checked unless it is given.
+     * Without it that is not checked.
      */
     readonly probe?: string
     /** Called when `messageProblem` begins or ends. */
@@ -40,13 +40,13 @@ interface Waiting {
 
 /** The most commands that wait for the first connection. */
 const maxWaiting = 100_000
-/** Milliseconds between two looks at the server. */
-const lookMs = 1000
+/** Milliseconds between two checks of the server. */
+const checkMs = 1000
 
 /** A client, which begins to connect at once. */
 export class Redis implements Beating {
   readonly #heartbeat: Heartbeat
-  readonly #beatsToLook: number
+  readonly #beatsPerCheck: number
   readonly #probe: string | undefined
   readonly #onMessageProblem: (problem: Error | undefined) => void
   #hadMessageProblem = false
@@ -68,7 +68,7 @@ export class Redis implements Beating {
     const heartbeat = new Heartbeat(beatMs)
     const options = { ...given, connectTimeoutMs, commandTimeoutMs, random, heartbeat }
     this.#heartbeat = heartbeat
-    this.#beatsToLook = Math.ceil(lookMs / beatMs)
+    this.#beatsPerCheck = Math.ceil(checkMs / beatMs)
     this.#probe = given.probe
     this.#onMessageProblem = given.onMessageProblem ?? (() => {})
     this.#link = new Link({ ...options, onState: (state) => this.#changed(state) })
@@ -126,12 +126,12 @@ export class Redis implements Beating {
   }
 
   /**
-   * Called by the heartbeat: looks whether the server is still a master. One that has become a replica goes on to serve
-   * its connections, and sends no more messages of its own.
+   * Called by the heartbeat: checks once a second that the server is still a master. One that has become a replica
+   * keeps its connections, but publishes no more messages of its own.
    */
   beat(beats: number): void {
-    if (beats % this.#beatsToLook !== 0) return
-    this.#lookAtMessages()
+    if (beats % this.#beatsPerCheck !== 0) return
+    this.#checkMessages()
     const { connection } = this.#link
     if (connection === undefined) return
     connection.checkRole()
@@ -144,8 +144,8 @@ export class Redis implements Beating {
     await Promise.all([this.#link.close(), this.#subscriber.close()])
   }
 
-  /** A connection that is lost is usually opened again before the second look, which tells of nothing. */
-  #lookAtMessages(): void {
+  /** Reports a connection that is still lost at the second check; most are reopened before. */
+  #checkMessages(): void {
     const { problem } = this.#subscriber
     const before = this.#messageProblem
     this.#messageProblem = this.#hadMessageProblem ? problem : undefined
@@ -165,7 +165,7 @@ export class Redis implements Beating {
       const isElsewhere = integerIn(listIn(reply)[1]) === 0
       if (isElsewhere) listening.destroy(new Error('it is not the server of the commands any more'))
     }
-    connection.send(['PUBSUB', 'NUMSUB', this.#probe], { resolve, reject: () => {} }) // A later look repeats it.
+    connection.send(['PUBSUB', 'NUMSUB', this.#probe], { resolve, reject: () => {} }) // The next check repeats it.
   }
 
   /**

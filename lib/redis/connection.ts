@@ -97,7 +97,7 @@ export class Connection implements Beating {
   #silentBeats = 0
   /** Beats while signing in; undefined afterwards. */
   #signInBeats: number | undefined = 0
-  /** The last error while signing in. A server that takes no more clients sends one and closes the connection. */
+  /** The last error while signing in. A server that refuses clients sends one and closes the connection. */
   #refusal: RedisReplyError | undefined = undefined
   #isOver = false
   #isEnding = false
@@ -107,7 +107,7 @@ export class Connection implements Beating {
   constructor(options: ConnectionOptions) {
     this.#options = options
     options.heartbeat.add(this)
-    // Reads before it writes: a server that takes no more clients has sent why, and a failed write would hide it.
+    // Read before the first write: a server that refuses clients has sent the reason, which a failed write would hide.
     this.#socket = openSocket(options.target, () => setImmediate(() => setImmediate(() => this.#signIn())))
     this.#socket.on('data', (chunk: Buffer) => this.#read(chunk))
     this.#socket.on('error', (error) => this.destroy(this.#refusal ?? error))
