@@ -18,7 +18,7 @@ export type RedisOptions = Pick<LinkOptions, 'target' | 'name' | 'claim'>
   & Partial<Pick<LinkOptions, 'connectTimeoutMs' | 'commandTimeoutMs' | 'random'>>
   & {
     /**
-     * A channel that nobody else subscribes to. It shows whether the messages come from the server of the commands,
+     * A channel that nobody else subscribes to. It shows whether the messages come from the server of the commands.
      * Without it that is not checked.
      */
     readonly probe?: string

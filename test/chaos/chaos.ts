@@ -1,7 +1,8 @@
 /**
- * `npm run chaos [-- EVENTS SEED]`: 50,000 events to 300 clients with cursors, through nginx and three nodes with one Redis,
- * while nodes are killed, stopped and started and Redis is paused and killed. Needs Debian's packages `nginx-light` and
- * `redis-server`. It ends with 1 and says what is wrong when anything acknowledged is lost, doubled or out of order.
+ * `npm run chaos [-- EVENTS SEED]`: 50,000 events to 300 clients with cursors, through nginx and three nodes with one
+ * Redis, while nodes are killed, stopped and started and Redis is paused, killed and replaced by its replica. Needs
+ * Debian's packages `nginx-light` and `redis-server`. It ends with 1 and says what is wrong when anything acknowledged is
+ * lost, doubled or out of order.
  */
 import { runChaos } from './world.ts'
 
@@ -14,7 +15,7 @@ const seconds = (): string => `${((performance.now() - begun) / 1000).toFixed()}
 try {
   const report = await runChaos(
     { after: (ending: () => unknown) => void endings.push(ending) },
-    { events, clients, troubles: 60, pauses: 4, seed, say: (line) => console.log(`${seconds()}: ${line}`) },
+    { events, clients, troubles: 60, pauses: 4, failovers: 5, seed, say: (line) => console.log(`${seconds()}: ${line}`) },
   )
   const { acknowledged, unacknowledged, kills, stops, pushed, lostOfQueue, counted, outcomes } = report
   console.log(`\nseed ${seed}, ${seconds()}, Node ${process.versions.node}: ${kills} kills and ${stops} stops of nodes`)

@@ -1,6 +1,6 @@
 /**
  * A chaos run: three nodes, nginx before them and Redis behind, and clients of all kinds, while nodes are killed, stopped and
- * started and Redis is paused and killed. It rejects when anything that was acknowledged is lost, doubled or out of order, when
+ * started and Redis is paused and killed, and its replica takes over. It rejects when anything that was acknowledged is lost, doubled or out of order, when
  * a client is told of a gap, or a session is another's.
  *
  * Surprise: trouble sets the pace. Events are published in as many parts as there are troubles, so that there is work under way
@@ -11,7 +11,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { applicationFolder } from '../cli/application-folder.ts'
 import { keptNode, type Node } from '../support/nodes.ts'
 import { startNginx } from '../support/proxies.ts'
-import { startRedis, type RedisServer } from '../support/redis-server.ts'
+import { failOver, startName, startPair, type EngineName } from '../support/redis-pair.ts'
+import type { RedisServer } from '../support/redis-server.ts'
 import { Seeded } from '../support/seeded.ts'
 import { until } from '../support/until.ts'
 import { files } from './application.ts'
@@ -28,6 +29,8 @@ export interface ChaosOptions {
   readonly troubles: number
   /** How often Redis is paused, among them; it is killed once, halfway. */
   readonly pauses: number
+  /** How often its replica takes over, among them. */
+  readonly failovers: number
   readonly seed: number
   /** Is told what is done. */
   readonly say: (line: string) => void
@@ -59,8 +62,10 @@ const durable = ['--appendonly', 'yes', '--appendfsync', 'always']
 export async function runChaos(t: Pick<TestContext, 'after'>, options: ChaosOptions): Promise<ChaosReport> {
   const { events, clients, troubles, seed } = options
   const random = new Seeded(seed)
-  const redis = await startRedis(t, { args: durable })
-  const config = { 'server.trusted_proxies': ['127.0.0.1'], 'shared.url': redis.url }
+  const pair = await startPair(t, durable)
+  const name = await startName(t, pair[0])
+  const engine: Engine = { name, master: pair[0], replica: pair[1] }
+  const config = { 'server.trusted_proxies': ['127.0.0.1'], 'shared.url': `redis://127.0.0.1:${name.port}` }
   const nodes = await Promise.all([1, 2, 3].map(() => keptNode(t, applicationFolder(files, config))))
   await Promise.all(nodes.map((node) => node.start()))
   const proxy = await startNginx(t, 'svc-nodes.nginx', nodes.map(({ port }) => port))
@@ -81,7 +86,7 @@ export async function runChaos(t: Pick<TestContext, 'after'>, options: ChaosOpti
   const makeTrouble = async (): Promise<void> => {
     for (; done < troubles && !progress.failed; done += 1) {
       await part(done)
-      await trouble(done, { ...options, nodes, redis, random, tally })
+      await trouble(done, { ...options, nodes, engine, random, tally })
     }
     await part(done)
     progress.enough = true
@@ -130,15 +135,24 @@ export async function runChaos(t: Pick<TestContext, 'after'>, options: ChaosOpti
   }
 }
 
+/** The two servers, and the name by which the nodes know the master. */
+interface Engine {
+  readonly name: EngineName
+  master: RedisServer
+  replica: RedisServer
+}
+
 interface Place extends ChaosOptions {
   readonly nodes: readonly Node[]
-  readonly redis: RedisServer
+  readonly engine: Engine
   readonly random: Seeded
   readonly tally: { kills: number; stops: number }
 }
 
 /** Does one thing to nodes or to Redis, or to both, and puts it right. */
-async function trouble(number: number, { nodes, redis, random, tally, troubles, pauses, say }: Place): Promise<void> {
+async function trouble(number: number, place: Place): Promise<void> {
+  const { nodes, engine, random, tally, troubles, pauses, failovers, say } = place
+  const redis = engine.master
   const works: Promise<void>[] = []
   const said: string[] = []
   const away = random.pick([[0], [1], [2], [0, 1], [1, 2], [0, 2]])
@@ -157,6 +171,9 @@ async function trouble(number: number, { nodes, redis, random, tally, troubles, 
     const pauseMs = 200 + random.integer(7000) // Up to, and beyond, the time at which a node takes it for gone.
     said.push(`pause Redis for ${pauseMs} ms`)
     works.push(pauseRedis(redis, pauseMs))
+  } else if (number % Math.ceil(troubles / (failovers + 1)) === 2) {
+    said.push('let the replica of Redis take over')
+    works.push(exchange(engine))
   }
   say(said.join(', '))
   await Promise.all(works)
@@ -173,6 +190,13 @@ async function killRedis(redis: RedisServer, pauseMs: number): Promise<void> {
   await delay(pauseMs)
   await redis.start()
   await until(async () => (await redis.ask('PING')) === 'PONG')
+}
+
+async function exchange(engine: Engine): Promise<void> {
+  const { master, replica, name } = engine
+  await failOver(master, replica, name)
+  engine.master = replica
+  engine.replica = master
 }
 
 async function pauseRedis(redis: RedisServer, pauseMs: number): Promise<void> {

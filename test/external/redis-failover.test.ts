@@ -1,16 +1,15 @@
 // Another server becomes the engine under load: nobody is deaf afterwards, and what was acknowledged arrives or is told as a gap.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { startApplication } from '../support/application.ts'
 import { freePort } from '../support/free-port.ts'
 import { isReady } from '../support/node-panel.ts'
-import { startRedis, type RedisServer } from '../support/redis-server.ts'
+import { failOver, startName, startPair } from '../support/redis-pair.ts'
+import type { RedisServer } from '../support/redis-server.ts'
 import { request } from '../support/request.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
@@ -26,36 +25,6 @@ const files = {
     export default (ctx) => ctx.longPoll(ctx.channel('c', limits), { timeout_s: 2 })
     export const stream = (ctx) => ctx.sse(ctx.channel('c', limits), { retry_ms: 50 })
     export const publish = async (ctx) => ({ id: await ctx.channel('c', limits).publish(await ctx.readJson()) })`,
-}
-
-/** A name of the engine: new connections go where it leads at that moment, open ones stay. */
-async function startName(t: TestContext, first: RedisServer) {
-  const name = { port: 0, to: first.port }
-  const sockets = new Set<Socket>()
-  const server = createServer((client) => {
-    const engine = connect(name.to, '127.0.0.1')
-    for (const socket of [client, engine]) {
-      sockets.add(socket)
-      socket.on('error', () => {})
-      socket.on('close', () => [client, engine].forEach((each) => each.destroy()))
-    }
-    client.pipe(engine).pipe(client)
-  }).listen(0, '127.0.0.1')
-  t.after(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  await once(server, 'listening')
-  name.port = (server.address() as AddressInfo).port
-  return name
-}
-
-/** Two servers, the second a replica of the first that is as far as it. */
-async function startPair(t: TestContext): Promise<readonly [RedisServer, RedisServer]> {
-  const pair = [await startRedis(t, { tcp: true }), await startRedis(t, { tcp: true })] as const
-  await pair[1].ask('REPLICAOF', '127.0.0.1', `${pair[0].port}`)
-  await until(async () => (await pair[1].ask('INFO', 'replication')).includes('master_link_status:up'))
-  return pair
 }
 
 /** What a client got: events, and how far the gaps went that it was told of. */
@@ -219,9 +188,7 @@ describe('an engine that is replaced under load', () => {
     const [one, two] = await startPair(t)
     const name = await startName(t, one)
     const load = await startLoad(t, `redis://127.0.0.1:${name.port}`)
-    assert.equal(await one.ask('FAILOVER'), 'OK')
-    await until(async () => (await two.ask('ROLE')).startsWith('master'))
-    name.to = two.port
+    await failOver(one, two, name)
     await load.settle()
     assert.ok(load.clients.every(({ gaps }) => gaps.length === 0))
   })
