@@ -42,7 +42,6 @@ const kinds: readonly ((id: number) => string)[] = [
   () => requestText('GET /large.bin'),
   (id) => requestText(`GET /now/${id}`, upgrade),
   (id) => requestText(`POST /read/${id}`, [...upgrade, 'Content-Length: 5'], 'h2c?\n'),
-  (id) => requestText(`GET /late/${id}`, [...upgrade.slice(0, 1), 'Upgrade: websocket']),
 ]
 const last = requestText('GET /now/last', ['Connection: close'])
 

@@ -76,6 +76,8 @@ export class Connection {
   /** Raw input that waits; undefined while Node's parser reads the socket. */
   #input: Buffer[] | undefined = undefined
   #inputBytes = 0
+  /** What Node is about to get of it, the last piece first. */
+  #rest: Buffer[] = []
   /** The last request, when its body was still arriving after its response had been sent. */
   #unread: IncomingMessage | undefined = undefined
   #isLast = false
@@ -144,9 +146,10 @@ export class Connection {
     return this.#current
   }
 
-  /** Call when Node has let go of the socket for a handshake. The input that waits behind it stays with the socket. */
+  /** Call when Node has let go of the socket for a handshake. The input that waits behind it goes to the socket. */
   handOver(): void {
     this.#isHandedOver = true
+    for (const piece of this.#rest.splice(0)) this.#socket.unshift(piece)
   }
 
   /** Marks the connection as one of another protocol: no request follows. */
@@ -246,11 +249,10 @@ export class Connection {
     socket.off('data', Connection.#onInput).off('drain', Connection.#onDrain).off('error', Connection.#onError)
     socket.setTimeout(0)
     this.attach?.(socket)
-    let parsed = 0
-    while (parsed < pieces.length && !this.isKept && !this.#isHandedOver) feed(socket, pieces[parsed++] as Buffer)
-    const rest = pieces.slice(parsed)
-    if (this.isKept) for (const piece of rest) this.#keep(piece)
-    else if (this.#isHandedOver) for (const piece of rest.reverse()) socket.unshift(piece)
+    const rest = (this.#rest = pieces.reverse())
+    while (rest.length > 0 && !this.isKept) feed(socket, rest.pop() as Buffer)
+    if (this.isKept) for (const piece of rest.splice(0).reverse()) this.#keep(piece)
+    else if (this.#isHandedOver) return
     else if (this.inputEnded) endInput(socket)
     else socket.resume()
   }

@@ -124,7 +124,7 @@ export function guardConnections(
 
 /**
  * Makes a response on a socket that Node has let go of, since its request is a handshake. Unless a WebSocket takes the
- * socket, what comes behind the handshake is the next request.
+ * socket, what has come behind the handshake is the next request; where nothing has, the response is the last.
  */
 export function handshakeResponse(socket: Socket, request: IncomingMessage, head: Buffer): Response {
   const response = new ServerResponse(request)

@@ -151,7 +151,8 @@ function fieldsOf(ctx: CoreContext): readonly string[] {
 /** Sets the fields that the server adds to those of the application. */
 function setOwnFields(ctx: CoreContext, status: number, lastOnConnection: boolean): void {
   // Node closes the connection of a client that still expects `100 Continue`, and would not say so in the answer.
-  if ((ctx.hasBody && mustCut(ctx)) || lastOnConnection || ctx.lastOnConnection || ctx.expectsContinue) {
+  const isLast = lastOnConnection || ctx.lastOnConnection || endsHandshake(ctx)
+  if ((ctx.hasBody && mustCut(ctx)) || isLast || ctx.expectsContinue) {
     ctx.outgoing.set('Connection', 'close')
     connectionOf(ctx.request.socket).markLast()
   } else if (ctx.response.shouldKeepAlive === false || setsConnection(ctx)) {
@@ -159,6 +160,11 @@ function setOwnFields(ctx: CoreContext, status: number, lastOnConnection: boolea
   }
   const id = status < 500 ? ctx.idToSend : ctx.id // So that the client of a failed request can name it.
   if (id !== undefined) ctx.outgoing.set('X-Request-Id', id)
+}
+
+/** Whether this refuses a handshake behind which nothing has come: its client does not expect to speak HTTP again. */
+function endsHandshake({ upgrading }: CoreContext): boolean {
+  return upgrading !== undefined && upgrading.head.length === 0 && upgrading.socket.readableLength === 0
 }
 
 /** Whether the application has set `Connection`, which is a field that Node knows. */

@@ -29,7 +29,7 @@ export function measure(checkout: string, loaded?: readonly string[]): Measure[]
   const plain = loaded === undefined ? [] : sources.filter(({ path }) => loaded.includes(path))
   const measures: Measure[] = [
     { what: 'files', value: sources.length, limit: 310, budget: 340 },
-    { what: 'lines', value: all, limit: 37_800, budget: 41_500 },
+    { what: 'lines', value: all, limit: 40_100, budget: 41_500 },
     { what: 'percent of the lines that are comments', value: Math.round((100 * sumOf(sources, commentLines)) / all) },
     { what: 'exported names', value: sumOf(sources, (source) => exportedNames(source).length), limit: 1050, budget: 1150 },
     { what: 'files outside a room', value: sources.filter(({ path }) => !path.includes('/')).length, limit: 4, budget: 4 },
@@ -37,7 +37,7 @@ export function measure(checkout: string, loaded?: readonly string[]): Measure[]
     {
       what: 'lines for several processes and machines',
       value: linesOf(sources.filter(({ path }) => distribution.test(path))),
-      limit: 5700,
+      limit: 6000,
       budget: 5700,
     },
     { what: 'lines of tier 1', value: linesOf(sources.filter(({ path }) => tierOne.test(path))), limit: 10_700, budget: 10_700 },
@@ -46,8 +46,8 @@ export function measure(checkout: string, loaded?: readonly string[]): Measure[]
   if (loaded === undefined) return measures
   return [
     ...measures,
-    { what: 'files that a plain start loads', value: plain.length, limit: 230, budget: 220 },
-    { what: 'lines that a plain start loads', value: linesOf(plain), limit: 28_900, budget: 28_500 },
+    { what: 'files that a plain start loads', value: plain.length, limit: 246, budget: 246 },
+    { what: 'lines that a plain start loads', value: linesOf(plain), limit: 30_200, budget: 28_500 },
   ]
 }
 
