@@ -7,6 +7,7 @@ import { initApplication } from '../lib/cli/init.ts'
 import { loadConfig } from '../lib/config/load.ts'
 import { listRefused } from '../lib/group/membership.ts'
 import { credentialsDiffer, notAsOthers } from '../lib/group/node.ts'
+import { descriptorsShort } from '../lib/application/descriptor-guard.ts'
 import { doesNotServe } from '../lib/group/supervisor.ts'
 import { messagesMissing } from '../lib/group/shared.ts'
 import { startApplication, writeFiles } from './support/application.ts'
@@ -67,7 +68,7 @@ describe('docs/troubleshooting.md', () => {
       ...(await startApplication(t, withOwnSessions, { 'shared.url': 'redis://127.0.0.1:1' })).app.warnings(),
       ...(await startApplication(t, {}, { 'server.processes': 2 })).app.warnings(),
       ...(await startApplication(t, { '.cached/temp': '' })).app.warnings(),
-      ...[notAsOthers('of a reason'), listRefused('of a reason'), credentialsDiffer, doesNotServe(1, 'of a reason'), foreignCluster, messagesMissing('the shared engine X', new Error('of a reason'))],
+      ...[notAsOthers('of a reason'), listRefused('of a reason'), credentialsDiffer, doesNotServe(1, 'of a reason'), foreignCluster, descriptorsShort(820, 1024), messagesMissing('the shared engine X', new Error('of a reason'))],
     ]
     assert.deepEqual(warnings.filter((warning) => !rows.some(({ pattern }) => pattern.test(warning))), [])
     assert.deepEqual(rows.filter(({ pattern }) => !warnings.some((warning) => pattern.test(warning))), [])

@@ -128,8 +128,7 @@ async function linesOfWaits(t: TestContext): Promise<string[]> {
   await request(`${url}/late`)
   await request(`${url}/publish`)
   for (const path of ['/broken', '/full']) await openWebSocket(t, port, path)
-  await new Connection(t, port).send(requestText('GET /poll').repeat(3))
-  for (const text of ['after its wait', 'a listener failed', 'handler failed', 'cut, since', 'of its connection']) {
+  for (const text of ['after its wait', 'a listener failed', 'handler failed', 'cut, since']) {
     await until(() => problemsOf(application).some((line) => line.includes(text)))
   }
   return [...refusing.flatMap(problemsOf), ...problemsOf(application)]

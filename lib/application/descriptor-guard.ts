@@ -100,9 +100,14 @@ export function guardDescriptors(
 
     warnings() {
       if (open < most && performance.now() - closedAtMs > warnForMs) return []
-      return [`${open} of ${limit} file descriptors are open: connections without progress are closed${advice}`]
+      return [descriptorsShort(open, limit)]
     },
   }
+}
+
+/** The warning while descriptors are short. */
+export function descriptorsShort(open: number, limit: number): string {
+  return `${open} of ${limit} file descriptors are open: connections without progress are closed${advice}`
 }
 
 const advice = '; raise the limit (LimitNOFILE=), or look for files that the application leaves open'

@@ -114,7 +114,7 @@ export class LocalBroker implements SynchronousBroker {
     channel.trim(channel.usedAt)
     const newer = lastId - since
     if (newer < 0) return { events: [], lastId, gap: true }
-    return { events: events.slice(-newer), lastId, gap: newer > events.length }
+    return { events: events.slice(Math.max(0, events.length - newer)), lastId, gap: newer > events.length }
   }
 
   subscribe(name: string, listener: ChannelListener): Unsubscribe {

@@ -22,7 +22,9 @@ export const errorCodes = {
   forbidden: 'The request would change the server and says that it comes from another site, or that it is a prefetch.',
   not_found: 'No route and no static file answers this path, or a middleware ended without a reply and without next().',
   method_not_allowed: 'The path exists, but not with this method; `Allow` names the methods it takes.',
-  request_timeout: 'The request did not arrive in time (`server.header_timeout_s`, `server.request_timeout_s`).',
+  request_timeout:
+    'The request did not arrive in time, or its body stopped (`server.header_timeout_s`, `server.request_timeout_s`, '
+    + '`server.body_idle_timeout_s`); `detail` says which.',
   body_too_large: 'The body is larger than `server.body_limit_kb`.',
   too_many_requests:
     'The client has made more requests than a limit allows (`SVC_MwLimit`); `Retry-After` says when to try again.',
