@@ -12,7 +12,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
 import { rawSection } from './raw-section.ts'
-import { emitDrain, endInput, feed, replaceClose, responseOf, takenByClient } from './node-internals.ts'
+import { emitDrain, endInput, feed, replaceClose, responseOf, startReading, takenByClient } from './node-internals.ts'
 
 /** The request of a connection, as far as the connection needs it. */
 export interface ServedRequest {
@@ -149,7 +149,9 @@ export class Connection {
   /** Call when Node has let go of the socket for a handshake. The input that waits behind it goes to the socket. */
   handOver(): void {
     this.#isHandedOver = true
-    for (const piece of this.#rest.splice(0)) this.#socket.unshift(piece)
+    startReading(this.#socket)
+    const rest = this.#rest.splice(0)
+    if (!this.inputEnded) for (const piece of rest) this.#socket.unshift(piece)
   }
 
   /** Marks the connection as one of another protocol: no request follows. */
@@ -198,6 +200,7 @@ export class Connection {
     this.#input = []
     this.#inputBytes = 0
     this.#isHandedOver = false
+    startReading(socket)
     if (this.isEnding && !this.isServing) {
       socket.on('error', Connection.#onError).resume()
       return

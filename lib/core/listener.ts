@@ -109,8 +109,8 @@ export function createListener(requests: Pick<RequestServer, 'handle' | 'upgrade
     const isItsTurn = !connection.isServing && !connection.isEnding && responseOf(socket) === undefined
     if (!isItsTurn || !isHandshake(request)) return connection.hold(request, head)
     connection.handOver()
+    requests.upgrade(request, socket, head)
     if (connection.inputEnded) socket.destroy() // Nobody would send a frame.
-    else requests.upgrade(request, socket, head)
   })
   const { refused: refusedConnections, end: endConnection } = guardConnections(server, options.connections)
   const failedHandshakes = watchHandshakes(server, log)

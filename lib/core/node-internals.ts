@@ -199,7 +199,7 @@ export function asksForUpgrade(request: Incoming): boolean {
 
 interface InnerSocket extends Socket {
   readonly _httpMessage?: ServerResponse | null
-  readonly _handle?: { readonly writeQueueSize?: number } | null
+  readonly _handle?: { readonly writeQueueSize?: number; reading?: boolean; readStart?(): number } | null
   /** The TCP socket below one of TLS. */
   readonly _parent?: InnerSocket | null
 }
@@ -248,6 +248,18 @@ export function nameLocalPeer(socket: Socket): void {
  */
 export function closeListening(server: Server, closed: () => void): void {
   NetServer.prototype.close.call(server, closed)
+}
+
+/**
+ * Lets the system's handle of a socket read again that Node has let go of. Node stops the handle while a body waits to
+ * be taken and starts it a tick later, by a listener that is gone when the socket has been let go of in between.
+ * Without it such a connection would hear nothing more, until its time-out.
+ */
+export function startReading(socket: Socket): void {
+  const { _handle: handle } = socket as InnerSocket
+  if (handle?.reading !== false) return
+  handle.reading = true
+  handle.readStart?.()
 }
 
 /** Hands a piece of raw input to the server that reads a socket, as the socket itself does. */

@@ -178,7 +178,7 @@ function testModel(): void {
       process.execPath,
       '--permission',
       ...[`${root}bin/*`, `${root}${code}/*`, `${cwd}/*`, '/var/log/app/*', '/var/tmp/app/*', '/srv/more/*'].map(readFlag),
-      ...[`${root}package.json`, '/proc/self/limits', '/proc/self/fd/*'].map(readFlag),
+      ...[`${root}package.json`, '/proc/self/limits', '/proc/self/fd', '/proc/self/fd/*'].map(readFlag),
       ...['/var/log/app/*', `${cwd}/.cached/*`, '/var/tmp/app/*', `${cwd}/data/sessions/*`, `${cwd}/more/*`].map(writeFlag),
       ...['/srv/more/*', `${cwd}/svc.json`, `${cwd}/.svc.json.*`].map(writeFlag),
       ...(process.allowedNodeEnvironmentFlags.has('--allow-net') ? ['--allow-net'] : []),
