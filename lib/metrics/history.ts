@@ -47,7 +47,7 @@ export type HistorySnapshot = Readonly<Record<'time' | SampleField, readonly num
 
 /** How samples are taken, how often, and how many are kept. */
 export interface HistoryOptions {
-  /** Takes a sample of the time since the last call. It must not reject, and is not called again before it is done. */
+  /** Takes a sample of the time since the last call. One that fails is left out; none is taken while one is awaited. */
   readonly sample: () => MaybePromise<Sample>
   /** Milliseconds from one sample to the next; 5000 unless given. */
   readonly everyMs?: number
@@ -87,12 +87,23 @@ export function createHistory(options: HistoryOptions) {
   function take(): void {
     if (isAwaited) return
     isAwaited = true
-    void after(sample(), (numbers) => {
-      isAwaited = false
-      const time = now()
-      const before = kept.filter((each) => each.time <= time && each.time >= time - keep * everyMs)
-      kept = [...before, { time, numbers }].slice(-keep)
-    })
+    try {
+      const taken = after(sample(), add)
+      if (taken instanceof Promise) taken.catch(skip)
+    } catch {
+      skip() // The figures of the next sample have its time too. It must not end the process.
+    }
+  }
+
+  function add(numbers: Sample): void {
+    isAwaited = false
+    const time = now()
+    const before = kept.filter((each) => each.time <= time && each.time >= time - keep * everyMs)
+    kept = [...before, { time, numbers }].slice(-keep)
+  }
+
+  function skip(): void {
+    isAwaited = false
   }
 
   /** The samples of the `keep * everyMs` milliseconds before the last one. Numbers have three decimals at most. */

@@ -110,6 +110,17 @@ test('a sample that comes later is put in when it comes, and none is asked for b
   assert.equal(given.length, 2)
 })
 
+test('goes on after a sample that fails, at once or later', async (t) => {
+  const outcomes = [() => { throw new Error('at once') }, () => Promise.reject(new Error('later')), () => sampleOf(1)]
+  const history = createHistory({ sample: () => (outcomes.shift() as () => Sample)() })
+  t.after(() => history.close())
+  for (const kept of [0, 0, 1]) {
+    history.take()
+    await new Promise((resolve) => setImmediate(resolve))
+    assert.equal(history.snapshot().requests.length, kept)
+  }
+})
+
 test('takes samples by itself until it is closed', async (t) => {
   let samples = 0
   const history = createHistory({ sample: () => sampleOf((samples += 1)), everyMs: 1, keep: 5 })
