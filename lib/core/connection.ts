@@ -46,6 +46,9 @@ export interface Wait {
 /** The most bytes that wait behind a request before the socket is paused. */
 const maxWaitingBytes = 65_536
 
+/** Smaller pieces of waiting input are joined: each takes more memory than its bytes. */
+const joinedBytes = 2048
+
 /** How long a lingering close discards input, in milliseconds: enough for some megabytes of a slow upload. */
 const lingerMs = 5000
 
@@ -221,7 +224,11 @@ export class Connection {
 
   #keep(piece: Buffer): void {
     if (piece.length === 0) return
-    this.#input?.push(piece)
+    const input = this.#input ?? []
+    const last = input.at(-1)
+    const isSmall = last !== undefined && last.length + piece.length <= joinedBytes
+    if (isSmall) input[input.length - 1] = Buffer.concat([last, piece])
+    else input.push(piece)
     this.#inputBytes += piece.length
     if (!this.isServing) setImmediate(() => this.#parse())
     if (this.#inputBytes <= maxWaitingBytes) return
