@@ -114,7 +114,7 @@ export interface App extends SetupApp {
   readonly stopped: Promise<void>
   /** The present warnings, as `/svc-status` shows them. */
   warnings(): readonly string[]
-  /** What of the application this process could not load, as `Application.faults` has it. */
+  /** The parts of the application that this process could not load, as in `Application.faults`. */
   faults(): readonly string[]
   /** Writes the log lines that wait for the end of this turn of the event loop. */
   flushLogs(): void

@@ -239,7 +239,7 @@ export function live(url, options = {}) {
   }
 }
 
-/** Reads server-sent events as svc writes them. `onHeard` is called after each piece. Returns whether to ask at once. */
+/** Reads server-sent events. `onHeard` is called after each piece. Returns whether to reconnect at once. */
 async function readStream(body, hear, onHeard) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader()
   let rest = ''
