@@ -3,7 +3,7 @@
  * wait, and so does a body that comes too slowly; a client that keeps up is never cut. The time that the server itself
  * takes does not count.
  */
-import type { Connection } from './connection.ts'
+import type { Connection, Wait } from './connection.ts'
 
 /** The time-outs, in milliseconds. */
 export interface Deadlines {
@@ -23,7 +23,7 @@ export interface Deadlines {
 export interface Overdue {
   /** 408, or undefined to cut the connection without a response. */
   readonly status: 408 | undefined
-  /** Completes `408 for ADDRESS: `; '' where nothing is to be said. */
+  /** Completes the log line `408 for ADDRESS: `; '' for no line. */
   readonly reason: string
 }
 
@@ -71,7 +71,7 @@ export function overdueOf(connection: Connection, nowMs: number, deadlines: Dead
 
 function reasonOfBody(
   { beganAtMs, isServing }: Connection,
-  wait: NonNullable<ReturnType<Connection['watch']>>,
+  wait: Wait,
   nowMs: number,
   { bodyIdleTimeoutMs, requestTimeoutMs }: Deadlines,
 ): string | undefined {
