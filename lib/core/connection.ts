@@ -76,6 +76,7 @@ export class Connection {
   readonly #socket: Socket
   readonly #createdAtMs = performance.now()
   #current: ServedRequest | undefined = undefined
+  #onLost = (_served: never): void => {}
   /** Raw input that waits; undefined while Node's parser reads the socket. */
   #input: Buffer[] | undefined = undefined
   #inputBytes = 0
@@ -103,6 +104,7 @@ export class Connection {
     const connection = connectionOf(this)
     connection.#input = undefined
     connection.#unread = undefined
+    if (connection.#current !== undefined) connection.#onLost(connection.#current as never)
   }
 
   static #onEnd(this: KnownSocket): void {
@@ -162,21 +164,25 @@ export class Connection {
     this.#isUpgraded = true
   }
 
-  /** Sets the request that is being served, unless it was answered at once. */
-  began(served: ServedRequest): void {
+  /**
+   * Sets the request that is being served.
+   * @param onLost called when the connection closes before `ended`. Give the same function for all requests
+   */
+  began<T extends ServedRequest>(served: T, onLost: (served: T) => void): void {
+    this.#onLost = onLost
     this.beganAtMs = this.#wait?.markMs ?? served.startedAt
     this.#current = served
     this.#wait = undefined
     this.isHeaderLate = false
   }
 
-  /** Call when the response of a request has ended. The input that waits is parsed in the next turn. */
+  /** Call when the response of a request has ended. The input that waits is parsed next. */
   ended(request: IncomingMessage): void {
     this.#current = undefined
     this.#wait = undefined
     this.#endedAtBytes = this.#socket.bytesRead
     this.#unread = request.complete ? undefined : request
-    if (this.#inputBytes > 0 || this.inputEnded) setImmediate(() => this.#parse())
+    if (this.#inputBytes > 0 || this.inputEnded) process.nextTick(() => this.#parse())
   }
 
   /**
@@ -252,7 +258,7 @@ export class Connection {
       return
     }
     const unsent = responseOf(socket)
-    if (unsent !== undefined) return void unsent.once('finish', () => setImmediate(() => this.#parse()))
+    if (unsent !== undefined) return void unsent.once('finish', () => process.nextTick(() => this.#parse()))
     this.#input = undefined
     this.#inputBytes = 0
     // The time-out of an idle connection, which Node sets after each response, would cut the next request.

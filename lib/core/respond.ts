@@ -172,9 +172,9 @@ function setsConnection({ outgoingIfAny: outgoing }: CoreContext): boolean {
   return outgoing?.plain === false && outgoing.get('Connection') !== undefined
 }
 
-/** Whether the rest of the request's body is too large to be read and discarded. */
+/** Whether what is left of the body is too large to be read and discarded, or of a length that nobody announced. */
 function mustCut(ctx: CoreContext): boolean {
-  if (ctx.request.complete || ctx.body.consumed) return false
+  if (ctx.body.consumed) return false
   if (ctx.expectsContinue) return true
   const announced = ctx.header('content-length')
   return announced === undefined || Number(announced) > ctx.bodyLimitBytes

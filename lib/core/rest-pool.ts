@@ -269,7 +269,7 @@ export class RestPool {
   #settle(ctx: CoreContext, reply: ReadyReply | ParkedReply | undefined): void {
     if (reply !== undefined) return this.#host.settle(ctx, reply)
     const { response } = ctx
-    if (!ctx.closed && !response.writableFinished) setTimeout(() => response.destroy(), lastBytesMs)
+    if (!ctx.gone && !response.writableFinished) setTimeout(() => response.destroy(), lastBytesMs)
   }
 
   #tell(parked: ParkedReply, what: string): void {

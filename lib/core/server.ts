@@ -1,7 +1,8 @@
 /**
  * The way of a request, from top to bottom:
  *
- * socket -> admit -> find the route -> a worker of the pool -> middleware and action -> respond | park -> access log
+ * socket -> the end of the turn -> admit -> find the route -> a worker of the pool -> middleware and action
+ * -> respond | park -> access log
  *
  * It has two exits, a reply (`settle`) and an error (`fail`). A request is a 404 until there is a reply. A reply that
  * waits goes to the REST pool, which comes back through one of the two.
@@ -23,13 +24,13 @@ import { ParkedReply } from '../http/parked.ts'
 import { BodyReply, emptyReply, type ReadyReply, type Reply, type StreamReply, UpgradeReply } from '../http/reply.ts'
 import type { Registry } from '../routing/registry.ts'
 import { ordinaryMethods, PathEncodingError } from '../routing/trie.ts'
-import { AnswerBatch } from './answer-batch.ts'
 import { BodyWaits } from './body-waits.ts'
 import { connectionOf } from './connection.ts'
 import { handshakeResponse } from './connections.ts'
 import { overloaded, Pool, waitedTooLong, type PoolOptions } from './pool.ts'
 import { isLost, isSent, respond, respondBody, wasCut } from './respond.ts'
 import { RestPool, type RestPoolOptions } from './rest-pool.ts'
+import { TurnEnd } from './turn-end.ts'
 
 /** The parts of a server. */
 export interface ServerParts {
@@ -82,12 +83,12 @@ export function createRequestServer(parts: ServerParts) {
   ContextClass.prototype.services.bodyWaits = bodyWaits
   const begin = (ctx: CoreContext, stream: StreamReply): void => respond(ctx, stream, draining)
   const restPool = new RestPool({ settle: answerParked, begin, fail, refuse }, parts.restPool, parts.log)
-  const batch = new AnswerBatch(send)
+  const turnEnd = new TurnEnd(admitUnlessOver, send)
   const whenIdle: (() => void)[] = []
   let active = 0
   let draining = false
 
-  /** Serves one request. */
+  /** Takes a request whose header section has been read. It is served at the end of this turn of the event loop. */
   function handle(request: IncomingMessage, response: ServerResponse, expect: Expect): void {
     const connection = connectionOf(request.socket)
     if (connection.isServing || connection.isEnding) {
@@ -98,11 +99,10 @@ export function createRequestServer(parts: ServerParts) {
     const targetIsPath = toOriginForm(request)
     const ctx = new ContextClass(request, response)
     ctx.expectsContinue = expect === 'continue'
-    active += 1
-    admit(ctx, targetIsPath, expect)
-    if (ctx.closed) return
-    connection.began(ctx)
-    response.on('close', () => finish(ctx, response.writableFinished && !isLost(ctx)))
+    if (!targetIsPath) ctx.flaw = noTarget
+    else if (expect === 'unknown') ctx.flaw = unknownExpectation
+    began(ctx)
+    turnEnd.add(ctx)
   }
 
   /**
@@ -113,18 +113,31 @@ export function createRequestServer(parts: ServerParts) {
     const targetIsPath = toOriginForm(request)
     const response = handshakeResponse(socket, request, head)
     const ctx = new ContextClass(request, response)
+    if (!targetIsPath) ctx.flaw = noTarget
     ctx.upgrading = { socket, head }
-    active += 1
-    connectionOf(socket).began(ctx)
-    response.on('close', () => finish(ctx, response.writableFinished && !isLost(ctx)))
-    admit(ctx, targetIsPath, 'nothing')
+    began(ctx)
+    response.on('close', () => finishClosed(ctx)) // A WebSocket keeps the connection.
+    admit(ctx)
   }
 
-  function admit(ctx: CoreContext, targetIsPath: boolean, expect: Expect): void {
+  function began(ctx: CoreContext): void {
+    active += 1
+    connectionOf(ctx.request.socket).began(ctx, finishClosed)
+  }
+
+  function finishClosed(ctx: CoreContext): void {
+    finish(ctx, ctx.response.writableFinished && !isLost(ctx))
+  }
+
+  /** Meanwhile the client may have left, or its connection been ended with an error. */
+  function admitUnlessOver(ctx: CoreContext): void {
+    if (!ctx.gone && !ctx.response.headersSent) admit(ctx)
+  }
+
+  function admit(ctx: CoreContext): void {
     try {
-      if (!targetIsPath) throw new HttpError(400, 'bad_request', 'The request target is neither a path nor a URL')
       checkFraming(ctx)
-      if (expect === 'unknown') throw new HttpError(417, 'expectation_failed', 'Expect takes 100-continue only')
+      if (ctx.flaw !== undefined) throw ctx.flaw
       checkHost(ctx)
       const preflight = ctx.method === 'OPTIONS' ? parts.preflight?.(ctx) : undefined
       if (preflight !== undefined) return settle(ctx, preflight)
@@ -132,7 +145,7 @@ export function createRequestServer(parts: ServerParts) {
       if (match === undefined) return answerUnmatched(ctx)
       ctx.matched(match)
       if (match.route.system) return run(ctx)
-      if (pool.enter(ctx, ctx.startedAt) !== 'refused') return
+      if (pool.enter(ctx) !== 'refused') return
       parts.unrouted?.(ctx) // None of the middleware has run.
       refuse(ctx, overloaded, `${pool.busy} requests at work, ${pool.waiting} waiting`)
     } catch (error) {
@@ -183,7 +196,7 @@ export function createRequestServer(parts: ServerParts) {
   }
 
   function run(ctx: CoreContext): void {
-    batch.beforeAction()
+    turnEnd.beforeAction()
     ctx.running = true
     try {
       const outcome = (ctx.run as Chain)(ctx)
@@ -197,10 +210,10 @@ export function createRequestServer(parts: ServerParts) {
     }
   }
 
-  /** An answer that took a promise leaves with those of the requests that arrived together (`answer-batch.ts`). */
+  /** An answer that took a promise leaves with those of the requests that arrived together. */
   function settleLater(ctx: CoreContext, reply: Reply): void {
     if (!mayWait(ctx, reply)) return settle(ctx, reply)
-    batch.add({ ctx, reply, onError: fail })
+    turnEnd.hold(ctx, { ctx, reply, onError: fail })
     release(ctx)
   }
 
@@ -246,7 +259,7 @@ export function createRequestServer(parts: ServerParts) {
       report(ctx, error)
       if (response.headersSent && !response.writableEnded) throw new Error('The answer had begun when it failed')
       const reply = errorReply(ctx, error, parts.reveal(ctx), parts.pageForError)
-      if (mayWait(ctx, reply)) batch.add({ ctx, reply, onError: cut })
+      if (mayWait(ctx, reply)) turnEnd.hold(ctx, { ctx, reply, onError: cut })
       else respondBody(ctx, reply, draining)
     } catch (second) {
       cut(ctx, second)
@@ -263,9 +276,10 @@ export function createRequestServer(parts: ServerParts) {
     ctx.response.destroy()
   }
 
-  /** The operating system takes most answers as soon as they are written: no event needs to be awaited. */
+  /** The operating system takes most answers as soon as they are written: no event needs to be awaited then. */
   function finishIfSent(ctx: CoreContext): void {
     if (isSent(ctx.response)) finish(ctx, true)
+    else if (!ctx.closed) ctx.response.on('close', () => finishClosed(ctx))
   }
 
   function release(ctx: CoreContext): void {
@@ -342,13 +356,16 @@ export function createRequestServer(parts: ServerParts) {
 }
 
 /**
- * Whether an answer may wait in the batch. Bytes may not: the action may change them, or use their memory for the next
- * answer. Nor may an answer while the body of its request still arrives: `respond` ends the connection then.
+ * Whether an answer may wait. Bytes may not: the action may change them, or use their memory for the next answer. Nor
+ * may an answer while the body of its request still arrives: `respond` ends the connection then.
  */
 function mayWait(ctx: CoreContext, reply: Reply): reply is BodyReply {
   if (!(reply instanceof BodyReply) || typeof reply.body !== 'string') return false
   return !ctx.hasBody || ctx.request.complete
 }
+
+const noTarget = new HttpError(400, 'bad_request', 'The request target is neither a path nor a URL')
+const unknownExpectation = new HttpError(417, 'expectation_failed', 'Expect takes 100-continue only')
 
 /** Errors that are logged at most once a second by others, not for each request. */
 const loggedElsewhere: ReadonlySet<string> = new Set<ErrorCode>(['overloaded', 'shared_away'])

@@ -21,8 +21,10 @@ import { parseUrlencoded } from './urlencoded.ts'
 export interface BodyOptions {
   /** The most bytes that are read, including the framing of a multipart form. */
   readonly maxBytes: number
-  /** Called once before a body is read that has not come whole: for `100 Continue`. Throws HttpError 503. */
-  readonly onStart?: () => ReadingWait | undefined
+  /** Called once before a body is read: for `100 Continue`. */
+  readonly onStart?: () => void
+  /** Called once before a body is read that has not come whole. Throws HttpError 503. */
+  readonly onWait?: () => ReadingWait | undefined
   /** The folder of temporary folders for uploads; the system's unless given. */
   readonly temporaryFolder?: string | undefined
   /** Explains a body that is not JSON; see `parseJson`. */
@@ -77,12 +79,10 @@ export class Body {
     this.#isThere = announcesBody(fieldOf(request, 'content-length'), fieldOf(request, 'transfer-encoding'))
   }
 
-  /**
-   * Whether the connection can be reused: there is no body, or all of it has arrived and was not too large. While it is
-   * false, the server must close the connection after its answer.
-   */
+  /** Whether nothing of it is left: there is none, or all of it has arrived, was read, and was not too large. */
   get consumed(): boolean {
-    return !this.#tooLarge && (this.#request.complete || !this.#isThere)
+    if (!this.#isThere) return true
+    return !this.#tooLarge && this.#request.complete && this.#request.readableLength === 0
   }
 
   /** The number of bytes that have been read. */
@@ -213,8 +213,9 @@ export class Body {
     const request = this.#request
     if (!this.#isThere) return undefined
     this.#checkReadable()
+    this.#options.onStart?.()
     if (request.complete) return this.#readArrived(accept)
-    const wait = this.#options.onStart?.()
+    const wait = this.#options.onWait?.()
     const counted = (chunk: Buffer): Promise<void> | undefined => {
       wait?.hold(heldBytes() + chunk.length)
       this.#count(chunk.length)
@@ -226,8 +227,9 @@ export class Body {
 
   /** Takes a body that has come whole, without events; also when its client has disconnected since. */
   async #readArrived(accept: (chunk: Buffer) => Promise<void> | undefined): Promise<void> {
-    const bytes = this.#request.read() as Buffer | null
-    if (bytes === null) return
+    const { readableLength } = this.#request
+    if (readableLength === 0) return
+    const bytes = this.#request.read(readableLength) as Buffer // `read()` would also emit `end`, in two more ticks.
     this.#count(bytes.length)
     for (let at = 0; at < bytes.length; at += pieceBytes) await accept(bytes.subarray(at, at + pieceBytes))
   }

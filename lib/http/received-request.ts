@@ -156,13 +156,11 @@ export class ReceivedRequest {
       temporaryFolder: this.services.temporaryFolder,
       explainJson: this.services.explainJson,
       onStart: () => {
-        const wait = this.beginReading()
-        if (this.expectsContinue && !this.response.headersSent) {
-          this.expectsContinue = false
-          this.response.writeContinue()
-        }
-        return wait
+        if (!this.expectsContinue || this.response.headersSent) return
+        this.expectsContinue = false
+        this.response.writeContinue()
       },
+      onWait: () => this.beginReading(),
     }))
   }
 

@@ -42,7 +42,7 @@ async function connection(t: TestContext) {
   /** Begins a request whose body has not come. */
   const serve = (): void => {
     const response = {} as ServerResponse
-    connectionOf(socket).began({ request: request as IncomingMessage, response, needsClient: false, startedAt: startMs })
+    connectionOf(socket).began({ request: request as IncomingMessage, response, needsClient: false, startedAt: startMs }, () => {})
   }
   return { client, socket, bytesRead, at, send, serve, request }
 }

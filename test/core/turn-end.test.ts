@@ -1,0 +1,75 @@
+// When requests are handled and answers sent. That they arrive is seen by every test over sockets.
+import assert from 'node:assert/strict'
+import { performance } from 'node:perf_hooks'
+import { describe, it } from 'node:test'
+import { setImmediate as endOfTurn } from 'node:timers/promises'
+import { TurnEnd } from '../../lib/core/turn-end.ts'
+
+describe('the end of a turn', () => {
+  it('handles what has arrived in it, in order, and the promises of one before the next', async () => {
+    const seen: string[] = []
+    const turnEnd = new TurnEnd<string, string>((name) => {
+      seen.push(name)
+      void (async () => {
+        for (let step = 0; step < 5; step += 1) await null
+        seen.push(`${name} done`)
+      })()
+    }, () => {})
+    turnEnd.add('a')
+    turnEnd.add('b')
+    await Promise.resolve()
+    assert.deepEqual(seen, [])
+    await endOfTurn()
+    assert.deepEqual(seen, ['a', 'a done', 'b', 'b done'])
+  })
+
+  it('sends an answer with that of the request that arrived last', async () => {
+    const sent: string[] = []
+    const turnEnd = new TurnEnd<string, string>((name) => {
+      void Promise.resolve().then(() => {
+        turnEnd.hold(name, name)
+        if (name !== 'c') assert.deepEqual(sent, [])
+      })
+    }, (answer) => sent.push(answer))
+    for (const name of ['a', 'b', 'c']) turnEnd.add(name)
+    await endOfTurn()
+    assert.deepEqual(sent, ['a', 'b', 'c'])
+  })
+
+  it('sends an answer in the next turn when the last request does not answer, and what becomes ready then later', async () => {
+    const sent: string[] = []
+    const turnEnd = new TurnEnd<string, string>((name) => {
+      if (name === 'a') turnEnd.hold(name, name)
+    }, (answer) => {
+      sent.push(answer)
+      if (answer === 'a') turnEnd.hold('b', 'b')
+    })
+    turnEnd.add('a')
+    turnEnd.add('waits')
+    await endOfTurn()
+    assert.deepEqual(sent, [])
+    await endOfTurn()
+    assert.deepEqual(sent, ['a'])
+    await endOfTurn()
+    assert.deepEqual(sent, ['a', 'b'])
+  })
+
+  it('sends what has waited before the next action', async (t) => {
+    let nowMs = 1000
+    t.mock.method(performance, 'now', () => nowMs)
+    const sent: string[] = []
+    const turnEnd = new TurnEnd<string, string>(() => {}, (answer) => sent.push(answer))
+    turnEnd.beforeAction()
+    turnEnd.hold('a', 'a')
+    turnEnd.beforeAction()
+    assert.deepEqual(sent, [], 'it has not waited')
+    nowMs += 1
+    turnEnd.beforeAction()
+    assert.deepEqual(sent, ['a'])
+    turnEnd.hold('b', 'b')
+    turnEnd.sendAll()
+    assert.deepEqual(sent, ['a', 'b'])
+    await endOfTurn()
+    assert.deepEqual(sent, ['a', 'b'])
+  })
+})
