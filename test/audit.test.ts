@@ -99,7 +99,6 @@ describe('what Node does not document', () => {
       ["response['_header'] += 'x'", '_header'],
       ['const { _header: section } = response', '_header'],
       ['const { statusCode, _header } = response', '_header'],
-      ['class A extends IncomingMessage { _dump(): void {} }', '_dump'],
       ['response.assignSocket(socket)', 'assignSocket'],
       ["response['detachSocket'](socket)", 'detachSocket'],
       ['const { assignSocket } = response', 'assignSocket'],

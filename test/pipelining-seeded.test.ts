@@ -1,9 +1,11 @@
 // Requests of all kinds, sent in pieces of any size without waiting for answers, get the answers of one at a time.
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import { makeCertificate } from './support/certificate.ts'
 import { Connection, requestText } from './support/connection.ts'
 import { Seeded } from './support/seeded.ts'
 import { serve } from './support/serve.ts'
+import { temporaryFolder } from './support/temporary-folder.ts'
 import { until } from './support/until.ts'
 
 const actions = {
@@ -50,11 +52,14 @@ function comparable(text: string): string {
   return text.replace(/^Date: .*\r\n/gm, '').replace(/^ETag: W\//gm, 'ETag: ').replace(/^X-Request-Id: .*\r\n/gm, '').replace(/Request <code>[\w-]+/g, '')
 }
 
-async function compare(t: TestContext, seed: number, connections: number, requests: number): Promise<void> {
+async function compare(t: TestContext, seed: number, connections: number, requests: number, tls = false): Promise<void> {
   const seeded = new Seeded(seed)
-  const { port } = await serve(t, actions, { 'paths.public': 'public', 'log.level': 'fatal' }, files)
+  const folder = temporaryFolder()
+  const certificate = tls ? makeCertificate(folder, 'of') : undefined
+  const config = certificate && { 'server.tls.cert': certificate.cert, 'server.tls.key': certificate.key }
+  const { port } = await serve(t, actions, { 'paths.public': 'public', 'log.level': 'fatal', ...config }, files)
   const alone = async (bytes: string): Promise<string> => {
-    const client = new Connection(t, port)
+    const client = new Connection(t, port, { tls })
     await client.send(bytes)
     await until(() => client.received !== '')
     await client.send(last)
@@ -73,7 +78,7 @@ async function compare(t: TestContext, seed: number, connections: number, reques
         at += size
       }
       for (const one of new Set(sent)) if (!expected.has(one)) expected.set(one, await alone(one))
-      const client = new Connection(t, port)
+      const client = new Connection(t, port, { tls })
       client.socket.setNoDelay()
       for (const piece of pieces) {
         if (client.socket.destroyed) break
@@ -97,4 +102,5 @@ describe('requests of all kinds without waiting for answers', () => {
   for (const seed of [1, 2, 3]) {
     it(`get the answers of one at a time, seed ${seed}`, (t) => compare(t, seed, 8, 60))
   }
+  it('get them over TLS, which takes each response a turn later, seed 4', (t) => compare(t, 4, 8, 60, true))
 })

@@ -147,6 +147,35 @@ describe('requests that arrive in one turn', () => {
     await stopped
   })
 
+  it('wait for an answer before theirs that its client reads late, and end with their connection', async (t) => {
+    cutAtEnd(t)
+    const { shared, name } = share(t, { called: [] as string[] })
+    const { port, lines } = await serve(t, {
+      '/big': `() => { ${name}.called.push('big'); return Buffer.alloc(20_000_000, 'b') }`,
+      '/ok/:id': `({ params }) => { ${name}.called.push(params.id); return params.id }`,
+    })
+    const begin = async (): Promise<Connection> => {
+      const client = new Connection(t, port)
+      client.socket.pause()
+      shared.called.length = 0
+      await client.send(requestText('GET /big'))
+      await until(() => shared.called.length === 1)
+      for (const id of ['1', '2', '3']) await client.send(requestText(`GET /ok/${id}`))
+      await request(`http://127.0.0.1:${port}/ok/other`) // What was sent has been read.
+      assert.deepEqual(shared.called, ['big', 'other'])
+      return client
+    }
+    const late = await begin()
+    late.socket.resume()
+    assert.deepEqual((await late.answers(4)).slice(1).map(({ body }) => body), ['1', '2', '3'])
+    const leaving = await begin()
+    const before = lines('access.log').length
+    await leaving.reset()
+    await until(() => lines('access.log').length > before)
+    assert.deepEqual(shared.called, ['big', 'other'])
+    assert.deepEqual(statuses(lines).slice(before), ['200', '499'])
+  })
+
   it('leave a connection in the order in which they came: before CONNECT, a handshake, a refused one', async (t) => {
     cutAtEnd(t)
     const { port } = await serve(t, { '/now': "() => 'now'", '/late': "() => new Promise((resolve) => setTimeout(resolve, 5, 'late'))" })

@@ -76,6 +76,8 @@ export class Connection {
   readonly #socket: Socket
   readonly #createdAtMs = performance.now()
   #current: ServedRequest | undefined = undefined
+  /** A request that arrived after the current response had ended, and before the system had taken it. */
+  #next: ServedRequest | undefined = undefined
   #onLost = (_served: never): void => {}
   /** Raw input that waits; undefined while Node's parser reads the socket. */
   #input: Buffer[] | undefined = undefined
@@ -104,7 +106,9 @@ export class Connection {
     const connection = connectionOf(this)
     connection.#input = undefined
     connection.#unread = undefined
-    if (connection.#current !== undefined) connection.#onLost(connection.#current as never)
+    for (const served of [connection.#current, connection.#next]) {
+      if (served !== undefined) connection.#onLost(served as never)
+    }
   }
 
   static #onEnd(this: KnownSocket): void {
@@ -146,6 +150,11 @@ export class Connection {
     return this.#isLast || this.#lingers
   }
 
+  /** Whether a request may be parsed, which is then served when the system has taken the current response. */
+  get mayFollow(): boolean {
+    return this.#current?.response.writableEnded === true && this.#next === undefined
+  }
+
   /** The request that is being served. */
   get current(): ServedRequest | undefined {
     return this.#current
@@ -165,23 +174,34 @@ export class Connection {
   }
 
   /**
-   * Sets the request that is being served.
+   * Sets the request that is being served, now or after the current one.
    * @param onLost called when the connection closes before `ended`. Give the same function for all requests
    */
   began<T extends ServedRequest>(served: T, onLost: (served: T) => void): void {
     this.#onLost = onLost
+    if (this.#current === undefined) this.#begin(served)
+    else this.#next = served
+  }
+
+  #begin(served: ServedRequest): void {
     this.beganAtMs = this.#wait?.markMs ?? served.startedAt
     this.#current = served
     this.#wait = undefined
     this.isHeaderLate = false
   }
 
-  /** Call when the response of a request has ended. The input that waits is parsed next. */
-  ended(request: IncomingMessage): void {
+  /** Call when a request has ended, with its response or its connection. What came behind it is next. */
+  ended(served: ServedRequest): void {
+    if (served === this.#next) this.#next = undefined
+    if (served !== this.#current) return
+    const { request } = served
+    const next = this.#next
+    this.#next = undefined
     this.#current = undefined
     this.#wait = undefined
     this.#endedAtBytes = this.#socket.bytesRead
     this.#unread = request.complete ? undefined : request
+    if (next !== undefined) return this.#begin(next)
     if (this.#inputBytes > 0 || this.inputEnded) process.nextTick(() => this.#parse())
   }
 

@@ -9,12 +9,10 @@ import { connectionOf } from './connection.ts'
 import { asksForUpgrade } from './node-internals.ts'
 import { isHandshake } from './raw-section.ts'
 
-/** The class of a request. Its events `end` and `close` come only when its body is read. */
-export { IncomingRequest } from './node-internals.ts'
-
 /** Whether a request has to wait: another is being served, the connection is ending, or it is to be parsed again. */
 export function mustHold(request: IncomingMessage): boolean {
   const connection = connectionOf(request.socket)
-  if (connection.isServing || connection.isEnding) return true
+  if (connection.isEnding) return true
+  if (connection.isServing) return asksForUpgrade(request) || !connection.mayFollow
   return asksForUpgrade(request) && request.method !== 'CONNECT' && !isHandshake(request)
 }

@@ -14,7 +14,7 @@ import { connectionOf } from './connection.ts'
 import { acceptWaiting, guardConnections, retire, stopAccepting, type ConnectionOptions } from './connections.ts'
 import { overdueOf, type Deadlines } from './deadlines.ts'
 import { watchHandshakes } from './handshakes.ts'
-import { IncomingRequest, mustHold } from './incoming-request.ts'
+import { mustHold } from './incoming-request.ts'
 import {
   answerHalfClosed,
   checkNode,
@@ -218,8 +218,9 @@ export function createListener(requests: Pick<RequestServer, 'handle' | 'upgrade
 
 function makeServer({ certificates, deadlines }: ListenerOptions): Server | TlsServer {
   const { headerTimeoutMs, keepAliveTimeoutMs } = deadlines
-  const limits: ServerOptions<typeof IncomingRequest> & { keepAliveTimeoutBuffer: number } = {
-    IncomingMessage: IncomingRequest,
+  const limits: ServerOptions & { keepAliveTimeoutBuffer: number; optimizeEmptyRequests: boolean } = {
+    // From 24.12 on: a request without a body is no stream that has to be read to its end.
+    optimizeEmptyRequests: true,
     headersTimeout: headerTimeoutMs,
     requestTimeout: 0, // Node's ends a body however steadily it comes; see `deadlines.ts`.
     connectionsCheckingInterval: checkEveryMs,

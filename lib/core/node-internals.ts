@@ -132,28 +132,6 @@ export function replaceClose(socket: Socket, close: () => void): void {
   socket.destroySoon = close
 }
 
-// ---- the requests of a server: `_dump` ----
-
-interface DumpingMessage extends Incoming {
-  _dump?(): void
-}
-
-const dump = (IncomingMessage.prototype as DumpingMessage)._dump
-
-/**
- * A request of this server; `ServerOptions.IncomingMessage` is documented, `_dump` is not.
- *
- * When an answer has been sent, Node calls `_dump` to read and throw away the rest of the body, which runs the whole
- * machinery of a stream up to `end` and `close`. It is skipped for a request that has come whole and of which nothing
- * lies unread, as nearly all without a body: a fifteenth of a plain request. A version without it loses nothing. Node's
- * own option, `optimizeEmptyRequests`, came with 24.12 and makes a request look destroyed before its body is read.
- */
-export class IncomingRequest extends IncomingMessage {
-  _dump(): void {
-    if (!this.complete || this.readableLength > 0) dump?.call(this)
-  }
-}
-
 // ---- the parser of a connection: `parser.onIncoming` ----
 
 interface HttpParser {

@@ -91,7 +91,7 @@ export function createRequestServer(parts: ServerParts) {
   /** Takes a request whose header section has been read. It is served at the end of this turn of the event loop. */
   function handle(request: IncomingMessage, response: ServerResponse, expect: Expect): void {
     const connection = connectionOf(request.socket)
-    if (connection.isServing || connection.isEnding) {
+    if ((connection.isServing && !connection.mayFollow) || connection.isEnding) {
       // Only a Node that `holdRequests` does not know gives a request before its turn.
       request.resume()
       return connection.endAfterCurrent()
@@ -131,7 +131,8 @@ export function createRequestServer(parts: ServerParts) {
 
   /** Meanwhile the client may have left, or its connection been ended with an error. */
   function admitUnlessOver(ctx: CoreContext): void {
-    if (!ctx.gone && !ctx.response.headersSent) admit(ctx)
+    if (connectionOf(ctx.request.socket).current !== ctx) ctx.missedItsTurn = true
+    else if (!ctx.gone && !ctx.response.headersSent) admit(ctx)
   }
 
   function admit(ctx: CoreContext): void {
@@ -311,7 +312,10 @@ export function createRequestServer(parts: ServerParts) {
       requestLog.debug(`${label(ctx)} -> ${ctx.sentStatus} in ${ctx.durationMs.toFixed(3)} ms`)
     }
     if (!ctx.running) leave()
-    connectionOf(ctx.request.socket).ended(ctx.request)
+    const connection = connectionOf(ctx.request.socket)
+    connection.ended(ctx)
+    const next = connection.current as CoreContext | undefined
+    if (next?.missedItsTurn === true) turnEnd.add(next)
   }
 
   function discard(ctx: CoreContext): void {

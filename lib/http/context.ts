@@ -70,6 +70,8 @@ export class CoreContext extends ReceivedRequest implements EndedRequest {
   closed = false
   /** Whether the client disconnected before its answer was complete. */
   left = false
+  /** Whether the turn in which it arrived ended before the response that precedes it on its connection was taken. */
+  missedItsTurn = false
   /** Why the request is refused, when Node's parser accepts it and no server can serve it. */
   flaw: HttpError | undefined = undefined
   /** The form of errors of a path that no route answers, and that is below a prefix of routes. */

@@ -44,7 +44,13 @@ async function connection(t: TestContext) {
     const response = {} as ServerResponse
     connectionOf(socket).began({ request: request as IncomingMessage, response, needsClient: false, startedAt: startMs }, () => {})
   }
-  return { client, socket, bytesRead, at, send, serve, request }
+  /** Ends the request that was begun. */
+  const end = (): void => {
+    const { current } = connectionOf(socket)
+    assert.ok(current !== undefined)
+    connectionOf(socket).ended(current)
+  }
+  return { client, socket, bytesRead, at, send, serve, end, request }
 }
 
 describe('a body', () => {
@@ -97,9 +103,9 @@ describe('a body', () => {
   })
 
   it('of a request that was answered is cut without another answer', async (t) => {
-    const { at, socket, serve, request } = await connection(t)
+    const { at, serve, end } = await connection(t)
     serve()
-    connectionOf(socket).ended(request as IncomingMessage)
+    end()
     assert.equal(at(0), undefined)
     assert.deepEqual(at(30), { status: undefined, reason: '' })
   })
@@ -146,12 +152,12 @@ describe('an idle connection', () => {
   })
 
   it('whose header section was late before its turn gets the time of one from then on', async (t) => {
-    const { at, socket, serve, request } = await connection(t)
+    const { at, socket, serve, end, request } = await connection(t)
     serve()
     request.complete = true
     connectionOf(socket).isHeaderLate = true
     assert.equal(at(1000), undefined)
-    connectionOf(socket).ended(request as IncomingMessage)
+    end()
     assert.equal(at(1001), undefined)
     assert.equal(at(1010), undefined)
     assert.deepEqual(at(1011), { status: 408, reason: 'its header section came too slowly' })

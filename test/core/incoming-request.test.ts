@@ -1,49 +1,9 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { connect, type Socket } from 'node:net'
+import { createServer, type IncomingMessage } from 'node:http'
 import { describe, it, type TestContext } from 'node:test'
-import { IncomingRequest } from '../../lib/core/incoming-request.ts'
 import { isHandshake, rawSection } from '../../lib/core/raw-section.ts'
 import { Connection, requestText } from '../support/connection.ts'
 import { listen } from '../support/listen.ts'
-import { until } from '../support/until.ts'
-
-type Answering = (request: IncomingMessage, response: ServerResponse) => void
-
-/** A server of Node's own with the requests of this one. */
-function startServer(t: TestContext, answer: Answering): Promise<number> {
-  return listen(t, createServer({ IncomingMessage: IncomingRequest }, answer))
-}
-
-describe('a request', () => {
-  it('has its body thrown away where nobody reads it, so that the connection serves on', async (t) => {
-    const port = await startServer(t, (_request, response) => void response.end('plain'))
-    const socket: Socket = connect({ port, host: '127.0.0.1' })
-    t.after(() => socket.destroy())
-    let text = ''
-    socket.setEncoding('latin1').on('data', (piece: string) => (text += piece))
-    socket.write(requestText('POST /', ['Content-Length: 300000'], 'x'.repeat(100_000)))
-    await until(() => text.endsWith('plain'))
-    socket.write('x'.repeat(200_000) + requestText('GET /', ['Connection: close']))
-    await once(socket, 'close')
-    assert.equal(text.match(/HTTP\/1\.1 200 /g)?.length, 2)
-  })
-
-  it('without a body ends without the events of a stream that nobody reads', async (t) => {
-    const events: string[] = []
-    const port = await startServer(t, (request, response) => {
-      for (const event of ['end', 'close']) request.on(event, () => events.push(event))
-      response.end('plain')
-    })
-    const client = new Connection(t, port)
-    for (const count of [1, 2, 3]) {
-      await client.send(requestText('GET /'))
-      await client.answers(count)
-    }
-    assert.deepEqual(events, [])
-  })
-})
 
 /** Parses requests that came one by one, as the server's parser does. */
 async function parse(t: TestContext, bytes: string): Promise<IncomingMessage> {

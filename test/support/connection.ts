@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
+import { connect as connectTls } from 'node:tls'
 import { parseAnswer, type RawAnswer } from './raw.ts'
 import { until } from './until.ts'
 
@@ -31,8 +32,13 @@ export class Connection {
   received = ''
 
   /** Connects; the connection is cut when the test ends. */
-  constructor(t: Pick<TestContext, 'after'>, port: number, options: { allowHalfOpen?: boolean; localAddress?: string } = {}) {
-    this.socket = connect({ port, host: '127.0.0.1', ...options })
+  constructor(
+    t: Pick<TestContext, 'after'>,
+    port: number,
+    { tls = false, ...options }: { allowHalfOpen?: boolean; localAddress?: string; tls?: boolean } = {},
+  ) {
+    const target = { port, host: '127.0.0.1', ...options }
+    this.socket = tls ? connectTls({ ...target, rejectUnauthorized: false }) : connect(target)
     this.socket.on('data', (chunk: Buffer) => (this.received += chunk.toString('latin1')))
     this.socket.on('error', () => {}) // A cut shows in what came, and in `closed`.
     cutToo(t, this.socket)
