@@ -142,7 +142,11 @@ function dropOldest(sources: readonly KeptSource[]): number {
   const tooOld = newestFirst.findIndex(({ text }) => (bytes += Buffer.byteLength(text) + bytesBeside) > mostBytes)
   if (tooOld < 0) return 0
   const kept = new Set(newestFirst.slice(0, tooOld))
-  for (const { events } of sources) events.splice(0, events.length, ...events.filter((event) => kept.has(event)))
+  for (const { events } of sources) {
+    let at = 0
+    for (const event of events) if (kept.has(event)) events[at++] = event
+    events.length = at
+  }
   return newestFirst.length - tooOld
 }
 

@@ -162,6 +162,16 @@ describe('the events file', () => {
     return { broker, kept, lines, clock }
   }
 
+  it('has the newest of 200,000 events of one channel', async () => {
+    const first = make(temporaryFolder())
+    first.kept.served()
+    const many = { maxEvents: 200_000, maxAgeMs: 60_000 }
+    const text = JSON.stringify('x'.repeat(400))
+    for (let count = 0; count < 200_000; count += 1) first.broker.publish('news', text, many)
+    await first.kept.save()
+    assert.match(first.lines.join('\n'), /^\d+ events are not kept over the restart: 64 MiB are\nkept for the next start: 1\d{5} events of 1/)
+  })
+
   it('has the newest 64 MiB, and says what it has not', async () => {
     const folder = temporaryFolder()
     const first = make(folder)
