@@ -34,6 +34,12 @@ const actions = {
   '/watch': `(ctx) => new Promise((resolve) => {
     ctx.signal.addEventListener('abort', () => { ctx.log('aborted'); resolve('gone') })
   })`,
+  '/watch-late': `async (ctx) => {
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    return new Promise((resolve) => {
+      ctx.signal.addEventListener('abort', () => { ctx.log('aborted late'); resolve('gone') })
+    })
+  }`,
 }
 const files = { 'public/small.txt': 'small', 'public/large.bin': 'l'.repeat(3_000_000) }
 
@@ -78,10 +84,11 @@ describe('a client that ends its side after its request', () => {
 
   it('and waits for an event, or whose action watches for it, has left', async (t) => {
     const { port, lines } = await start(t)
-    for (const path of ['/poll', '/watch']) assert.equal(await askAndEnd(port, requestText(`GET ${path}`)), '')
-    await until(() => lines('access.log').length === 2)
-    assert.deepEqual(lines('access.log').map((line) => line.slice(-3)), ['499', '499'])
-    assert.ok(lines().some((line) => line.endsWith('aborted')))
+    const paths = ['/poll', '/watch', '/watch-late']
+    for (const path of paths) assert.equal(await askAndEnd(port, requestText(`GET ${path}`)), '')
+    await until(() => lines('access.log').length === paths.length)
+    assert.deepEqual(lines('access.log').map((line) => line.slice(-3)), ['499', '499', '499'])
+    for (const end of ['aborted', 'aborted late']) await until(() => lines().some((line) => line.endsWith(end)))
   })
 })
 

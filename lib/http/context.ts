@@ -148,6 +148,8 @@ export class CoreContext extends ReceivedRequest implements EndedRequest {
     if (this.#abort === undefined) {
       this.#abort = new AbortController()
       if (this.left || this.#aborted) this.#abort.abort()
+      // It has ended its side already, which nobody would notice any more.
+      else if (this.request.socket.readableEnded) this.request.socket.destroy()
     }
     return this.#abort.signal
   }
