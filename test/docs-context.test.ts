@@ -84,7 +84,7 @@ describe('docs/context.md', () => {
   const internal = `
     request response services body run running counted sentBytes receivedBytes holdsWorker expectsContinue givenId hasBody hostField hostCount header
     startedAt routeName sentStatus leftWait durationMs idToSend closed left outgoing outgoingIfAny lastOnConnection neverCompressed lastingCookie matched replyOf
-    currentReply redirection flaw missedItsTurn formatOfPrefix errorFormat bodyLimitBytes memo close drop discardBody stopReading beginReading needsClient parked gone abort upgrading`.trim().split(/\s+/)
+    currentReply redirection flaw formatOfPrefix errorFormat bodyLimitBytes memo close drop discardBody stopReading beginReading needsClient parked gone abort upgrading`.trim().split(/\s+/)
 
   it('lists the members of the context, each once', async (t) => {
     const members = await askForMembers(t)

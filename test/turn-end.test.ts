@@ -74,6 +74,36 @@ describe('requests that arrive in one turn', () => {
     assert.deepEqual(bodies, clients.map((_, at) => `span of /${at}`))
   })
 
+  it('keep it behind an answer that is still leaving, and in input that waited', async (t) => {
+    const { shared, name } = share(t, { store: new AsyncLocalStorage<string>(), called: 0 })
+    const enter = (message: unknown): void => {
+      const { request } = message as { request: { url: string } }
+      if (request.url === '/observed') shared.store.enterWith('span')
+    }
+    subscribe('http.server.request.start', enter)
+    t.after(() => unsubscribe('http.server.request.start', enter))
+    cutAtEnd(t)
+    const { port } = await serve(t, {
+      '/big': `() => { ${name}.called += 1; ${name}.store.enterWith('that of the first'); return Buffer.alloc(20_000_000) }`,
+      '/late': `async () => { ${name}.store.enterWith('that of the first'); await new Promise((resolve) => setTimeout(resolve, 5)) }`,
+      '/observed': `() => String(${name}.store.getStore())`,
+      '/plain': `() => String(${name}.store.getStore())`,
+    })
+    const follows = new Connection(t, port)
+    follows.socket.pause()
+    await follows.send(requestText('GET /big'))
+    await until(() => shared.called === 1)
+    await follows.send(requestText('GET /observed'))
+    await request(`http://127.0.0.1:${port}/plain`) // What was sent has been read.
+    follows.socket.resume()
+    assert.equal((await follows.answers(2)).at(-1)?.body, 'span')
+    const waits = new Connection(t, port)
+    await waits.send(requestText('GET /late') + requestText('GET /plain') + requestText('GET /late'))
+    await waits.send(requestText('GET /plain') + requestText('GET /observed'))
+    const bodies = (await waits.answers(5)).map(({ body }) => body)
+    assert.deepEqual(bodies, ['', 'undefined', '', 'undefined', 'span'])
+  })
+
   it('run the promises of one before the next begins, so that what takes no time is not interleaved', async (t) => {
     const { name } = share(t, { count: 0 })
     cutAtEnd(t)
@@ -114,6 +144,26 @@ describe('requests that arrive in one turn', () => {
     assert.equal((await request(`${url}/ok`)).text, 'ok')
     assert.equal(shared.called, 0)
     assert.deepEqual(statuses(lines), ['400', '200'])
+  })
+
+  it('are over for their action as soon as they are refused, while their connection lingers', async (t) => {
+    cutAtEnd(t)
+    const { shared, name } = share(t, { begun: 0, aborted: 0 })
+    const { port, lines } = await serve(t, {
+      'POST /': `(ctx) => {
+        ${name}.begun += 1
+        return new Promise(() => ctx.readText().catch(() => { ${name}.aborted += 1 }))
+      }`,
+    })
+    const client = new Connection(t, port, { allowHalfOpen: true })
+    await client.send(requestText('POST /', ['Transfer-Encoding: chunked'], '5\r\nhello\r\n'))
+    await until(() => shared.begun === 1)
+    await client.send('zz\r\n')
+    await client.answers(1)
+    await until(() => lines('access.log').length === 1 && shared.aborted === 1)
+    const sockets = process.getActiveResourcesInfo().filter((kind) => kind === 'TCPSocketWrap').length
+    assert.equal(sockets, 2, 'both ends are open')
+    assert.deepEqual(statuses(lines), ['400'])
   })
 
   it('are not begun when their connection was cut meanwhile', async (t) => {

@@ -4,9 +4,13 @@
  *
  * Requests of a connection are served one after the other. A client may send many without waiting for a response
  * (pipelining, RFC 9112, section 9.3.2), so what arrives behind the current request is kept as raw bytes, and is parsed
- * when the response has been handed to the system. Past 64 KiB of it the socket is not read. So a connection holds one
- * request, one response and a bounded number of bytes, however much its client sends.
+ * when the response has been handed to the system. Past 64 KiB of it the socket is not read.
+ *
+ * One request may be parsed earlier, when the current response has ended and is still leaving: over TLS, where a write
+ * is reported a turn later, most requests arrive then. So a connection holds two requests, one response and a bounded
+ * number of bytes at most, however much its client sends.
  */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { Buffer } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -49,6 +53,9 @@ const maxWaitingBytes = 65_536
 /** Smaller pieces of waiting input are joined: each takes more memory than its bytes. */
 const joinedBytes = 2048
 
+/** Runs a function outside of the asynchronous context of the request that has just ended. */
+const inNoContext = AsyncLocalStorage.snapshot()
+
 /** How long a lingering close discards input, in milliseconds: enough for some megabytes of a slow upload. */
 const lingerMs = 5000
 
@@ -78,7 +85,9 @@ export class Connection {
   #current: ServedRequest | undefined = undefined
   /** A request that arrived after the current response had ended, and before the system had taken it. */
   #next: ServedRequest | undefined = undefined
-  #onLost = (_served: never): void => {}
+  #onLost: ((served: never) => void) | undefined = undefined
+  /** Serves `#next`, when it could not be served in its turn. */
+  #serveNext: (() => void) | undefined = undefined
   /** Raw input that waits; undefined while Node's parser reads the socket. */
   #input: Buffer[] | undefined = undefined
   #inputBytes = 0
@@ -106,9 +115,9 @@ export class Connection {
     const connection = connectionOf(this)
     connection.#input = undefined
     connection.#unread = undefined
-    for (const served of [connection.#current, connection.#next]) {
-      if (served !== undefined) connection.#onLost(served as never)
-    }
+    const next = connection.#next
+    connection.lost()
+    if (next !== undefined) connection.lost() // It is the current one now.
   }
 
   static #onEnd(this: KnownSocket): void {
@@ -150,9 +159,10 @@ export class Connection {
     return this.#isLast || this.#lingers
   }
 
-  /** Whether a request may be parsed, which is then served when the system has taken the current response. */
-  get mayFollow(): boolean {
-    return this.#current?.response.writableEnded === true && this.#next === undefined
+  /** Whether a request may be parsed now. It is served at once, or when the current response has left. */
+  get takesRequest(): boolean {
+    if (this.isEnding) return false
+    return this.#current === undefined || (this.#current.response.writableEnded && this.#next === undefined)
   }
 
   /** The request that is being served. */
@@ -174,13 +184,23 @@ export class Connection {
   }
 
   /**
-   * Sets the request that is being served, now or after the current one.
+   * Sets the request that is being served, now or after the current one. Call it only while `takesRequest`.
    * @param onLost called when the connection closes before `ended`. Give the same function for all requests
    */
   began<T extends ServedRequest>(served: T, onLost: (served: T) => void): void {
     this.#onLost = onLost
     if (this.#current === undefined) this.#begin(served)
     else this.#next = served
+  }
+
+  /** Has the request that waits served later: `serve` is called when the current response has left. */
+  whenFree(serve: () => void): void {
+    this.#serveNext = serve
+  }
+
+  /** Call when the current request has been lost, or was answered by somebody else than the server. */
+  lost(): void {
+    if (this.#current !== undefined) this.#onLost?.(this.#current as never)
   }
 
   #begin(served: ServedRequest): void {
@@ -190,19 +210,23 @@ export class Connection {
     this.isHeaderLate = false
   }
 
-  /** Call when a request has ended, with its response or its connection. What came behind it is next. */
-  ended(served: ServedRequest): void {
-    if (served === this.#next) this.#next = undefined
-    if (served !== this.#current) return
-    const { request } = served
+  /** Call when the current request is over, with its response or its connection. What came behind it is next. */
+  ended(request: IncomingMessage): void {
     const next = this.#next
-    this.#next = undefined
-    this.#current = undefined
+    const serveNext = this.#serveNext
+    this.#current = this.#next = this.#serveNext = undefined
     this.#wait = undefined
     this.#endedAtBytes = this.#socket.bytesRead
     this.#unread = request.complete ? undefined : request
-    if (next !== undefined) return this.#begin(next)
-    if (this.#inputBytes > 0 || this.inputEnded) process.nextTick(() => this.#parse())
+    if (next !== undefined) {
+      this.#begin(next)
+      return serveNext?.()
+    }
+    if (this.#inputBytes > 0 || this.inputEnded) this.#parseSoon()
+  }
+
+  #parseSoon(): void {
+    process.nextTick(() => inNoContext(() => this.#parse()))
   }
 
   /**
@@ -278,7 +302,7 @@ export class Connection {
       return
     }
     const unsent = responseOf(socket)
-    if (unsent !== undefined) return void unsent.once('finish', () => process.nextTick(() => this.#parse()))
+    if (unsent !== undefined) return void unsent.once('finish', () => this.#parseSoon())
     this.#input = undefined
     this.#inputBytes = 0
     // The time-out of an idle connection, which Node sets after each response, would cut the next request.

@@ -229,7 +229,11 @@ function refuse(
   const { type, body } = bodyOf(status, response?.req, detail)
   const headers = ['Content-Type', type, 'Content-Length', String(Buffer.byteLength(body)), 'Connection', 'close']
   if (status === 405) headers.push('Allow', 'GET, HEAD')
-  if (response) return void response.writeHead(status, headers).end(body)
+  if (response) {
+    response.once('close', () => connectionOf(socket).lost()) // Its action may still be running.
+    response.writeHead(status, headers).end(body)
+    return
+  }
   headers.push('Date', new Date().toUTCString())
   const fields = headers.map((field, at) => (at % 2 === 0 ? `${field}: ` : `${field}\r\n`)).join('')
   socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${fields}\r\n${body}`)

@@ -9,10 +9,10 @@ import { connectionOf } from './connection.ts'
 import { asksForUpgrade } from './node-internals.ts'
 import { isHandshake } from './raw-section.ts'
 
-/** Whether a request has to wait: another is being served, the connection is ending, or it is to be parsed again. */
+/** Whether a request has to wait as raw bytes: it comes too early, the connection is ending, or it is parsed again. */
 export function mustHold(request: IncomingMessage): boolean {
   const connection = connectionOf(request.socket)
-  if (connection.isEnding) return true
-  if (connection.isServing) return asksForUpgrade(request) || !connection.mayFollow
-  return asksForUpgrade(request) && request.method !== 'CONNECT' && !isHandshake(request)
+  if (!connection.takesRequest) return true
+  if (!asksForUpgrade(request)) return false
+  return connection.isServing || (request.method !== 'CONNECT' && !isHandshake(request))
 }

@@ -132,12 +132,10 @@ export class Pool<T> implements PoolCounts {
     return this.#queue.size
   }
 
-  /**
-   * Starts the item, or queues it, or refuses it when the queue is full.
-   * @param nowMs `performance.now()`; pass it when the caller already has the time
-   */
-  enter(item: T, nowMs = performance.now()): Entry {
-    if (this.busy < this.workers && this.#queue.size === 0 && this.#returning.length === 0 && this.#hasTime(nowMs)) {
+  /** Starts the item, or queues it, or refuses it when the queue is full. */
+  enter(item: T): Entry {
+    const isFree = this.busy < this.workers && this.#queue.size === 0 && this.#returning.length === 0
+    if (isFree && this.#hasTime(performance.now())) {
       this.#begin(item)
       return 'started'
     }

@@ -7,6 +7,7 @@
  * It has two exits, a reply (`settle`) and an error (`fail`). A request is a 404 until there is a reply. A reply that
  * waits goes to the REST pool, which comes back through one of the two.
  */
+import { AsyncResource } from 'node:async_hooks'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { MaybePromise } from '../base/maybe-promise.ts'
@@ -62,14 +63,6 @@ export type Expect = 'nothing' | 'continue' | 'unknown'
 /** Serves requests. */
 export type RequestServer = ReturnType<typeof createRequestServer>
 
-/** An answer that is ready. */
-interface Answer {
-  readonly ctx: CoreContext
-  readonly reply: BodyReply
-  /** Called when it cannot be written. */
-  readonly onError: (ctx: CoreContext, error: unknown) => void
-}
-
 /** Joins the parts into a server. */
 export function createRequestServer(parts: ServerParts) {
   const { registry, ContextClass, checkHost, staticFiles, accessLog } = parts
@@ -83,7 +76,7 @@ export function createRequestServer(parts: ServerParts) {
   ContextClass.prototype.services.bodyWaits = bodyWaits
   const begin = (ctx: CoreContext, stream: StreamReply): void => respond(ctx, stream, draining)
   const restPool = new RestPool({ settle: answerParked, begin, fail, refuse }, parts.restPool, parts.log)
-  const turnEnd = new TurnEnd(admitUnlessOver, send)
+  const turnEnd = new TurnEnd(admitUnlessOver)
   const whenIdle: (() => void)[] = []
   let active = 0
   let draining = false
@@ -91,7 +84,7 @@ export function createRequestServer(parts: ServerParts) {
   /** Takes a request whose header section has been read. It is served at the end of this turn of the event loop. */
   function handle(request: IncomingMessage, response: ServerResponse, expect: Expect): void {
     const connection = connectionOf(request.socket)
-    if ((connection.isServing && !connection.mayFollow) || connection.isEnding) {
+    if (!connection.takesRequest) {
       // Only a Node that `holdRequests` does not know gives a request before its turn.
       request.resume()
       return connection.endAfterCurrent()
@@ -131,7 +124,8 @@ export function createRequestServer(parts: ServerParts) {
 
   /** Meanwhile the client may have left, or its connection been ended with an error. */
   function admitUnlessOver(ctx: CoreContext): void {
-    if (connectionOf(ctx.request.socket).current !== ctx) ctx.missedItsTurn = true
+    const connection = connectionOf(ctx.request.socket)
+    if (connection.current !== ctx) connection.whenFree(AsyncResource.bind(() => turnEnd.add(ctx)))
     else if (!ctx.gone && !ctx.response.headersSent) admit(ctx)
   }
 
@@ -214,7 +208,7 @@ export function createRequestServer(parts: ServerParts) {
   /** An answer that took a promise leaves with those of the requests that arrived together. */
   function settleLater(ctx: CoreContext, reply: Reply): void {
     if (!mayWait(ctx, reply)) return settle(ctx, reply)
-    turnEnd.hold(ctx, { ctx, reply, onError: fail })
+    turnEnd.hold(ctx, () => send(ctx, reply, fail))
     release(ctx)
   }
 
@@ -231,7 +225,8 @@ export function createRequestServer(parts: ServerParts) {
     finishIfSent(ctx)
   }
 
-  function send({ ctx, reply, onError }: Answer): void {
+  /** @param onError called when it cannot be written */
+  function send(ctx: CoreContext, reply: BodyReply, onError: (ctx: CoreContext, error: unknown) => void): void {
     try {
       respondBody(ctx, reply, draining)
     } catch (error) {
@@ -260,7 +255,7 @@ export function createRequestServer(parts: ServerParts) {
       report(ctx, error)
       if (response.headersSent && !response.writableEnded) throw new Error('The answer had begun when it failed')
       const reply = errorReply(ctx, error, parts.reveal(ctx), parts.pageForError)
-      if (mayWait(ctx, reply)) turnEnd.hold(ctx, { ctx, reply, onError: cut })
+      if (mayWait(ctx, reply)) turnEnd.hold(ctx, () => send(ctx, reply, cut))
       else respondBody(ctx, reply, draining)
     } catch (second) {
       cut(ctx, second)
@@ -312,10 +307,7 @@ export function createRequestServer(parts: ServerParts) {
       requestLog.debug(`${label(ctx)} -> ${ctx.sentStatus} in ${ctx.durationMs.toFixed(3)} ms`)
     }
     if (!ctx.running) leave()
-    const connection = connectionOf(ctx.request.socket)
-    connection.ended(ctx)
-    const next = connection.current as CoreContext | undefined
-    if (next?.missedItsTurn === true) turnEnd.add(next)
+    connectionOf(ctx.request.socket).ended(ctx.request)
   }
 
   function discard(ctx: CoreContext): void {

@@ -9,33 +9,28 @@
  */
 import { performance } from 'node:perf_hooks'
 
-/** An action that begins so many milliseconds after the first answer was ready has the answers sent before it. */
+/** Answers that have been ready for this many milliseconds are sent before another action begins. */
 const holdMs = 0.25
 
 /** The requests and answers of one server. */
-export class TurnEnd<Request, Answer> {
+export class TurnEnd<Request> {
   readonly #handle: (request: Request) => void
-  readonly #send: (answer: Answer) => void
-  readonly #onTurnEnd = (request: Request): void => this.#handle(request)
   readonly #onHeld = (): void => {
     this.#isTimed = false
     this.sendAll()
   }
   /** The request that arrived last. */
   #last: Request | undefined = undefined
-  #ready: Answer[] = []
+  /** What sends the answers that are ready. */
+  #ready: (() => void)[] = []
   /** When the first of them was ready, by `performance.now()`. */
   #sinceMs = 0
   /** Whether the end of a turn sends what is ready. */
   #isTimed = false
 
-  /**
-   * @param handle handles one request; it must not throw
-   * @param send sends one answer; it must not throw
-   */
-  constructor(handle: (request: Request) => void, send: (answer: Answer) => void) {
+  /** @param handle handles one request; it must not throw */
+  constructor(handle: (request: Request) => void) {
     this.#handle = handle
-    this.#send = send
   }
 
   /**
@@ -44,12 +39,15 @@ export class TurnEnd<Request, Answer> {
    */
   add(request: Request): void {
     this.#last = request
-    setImmediate(this.#onTurnEnd, request)
+    setImmediate(this.#handle, request)
   }
 
-  /** Holds an answer back until the request that arrived last has its own, or until the turn ends. */
-  hold(request: Request, answer: Answer): void {
-    const isFirst = this.#ready.push(answer) === 1
+  /**
+   * Holds the answer to a request back until the request that arrived last has its own, or until the turn ends.
+   * @param send sends it; it must not throw
+   */
+  hold(request: Request, send: () => void): void {
+    const isFirst = this.#ready.push(send) === 1
     if (request === this.#last) return this.sendAll()
     if (!isFirst) return
     this.#sinceMs = performance.now()
@@ -67,6 +65,6 @@ export class TurnEnd<Request, Answer> {
   sendAll(): void {
     const ready = this.#ready
     this.#ready = []
-    for (const answer of ready) this.#send(answer)
+    for (const send of ready) send()
   }
 }

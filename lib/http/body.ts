@@ -21,10 +21,10 @@ import { parseUrlencoded } from './urlencoded.ts'
 export interface BodyOptions {
   /** The most bytes that are read, including the framing of a multipart form. */
   readonly maxBytes: number
-  /** Called once before a body is read: for `100 Continue`. */
-  readonly onStart?: () => void
   /** Called once before a body is read that has not come whole. Throws HttpError 503. */
   readonly onWait?: () => ReadingWait | undefined
+  /** Called once before a body is read: for `100 Continue`. */
+  readonly onStart?: () => void
   /** The folder of temporary folders for uploads; the system's unless given. */
   readonly temporaryFolder?: string | undefined
   /** Explains a body that is not JSON; see `parseJson`. */
@@ -79,7 +79,7 @@ export class Body {
     this.#isThere = announcesBody(fieldOf(request, 'content-length'), fieldOf(request, 'transfer-encoding'))
   }
 
-  /** Whether nothing of it is left: there is none, or all of it has arrived, was read, and was not too large. */
+  /** Whether none of it is left: there is no body, or all of it has arrived and been read, and was not too large. */
   get consumed(): boolean {
     if (!this.#isThere) return true
     return !this.#tooLarge && this.#request.complete && this.#request.readableLength === 0
@@ -213,9 +213,9 @@ export class Body {
     const request = this.#request
     if (!this.#isThere) return undefined
     this.#checkReadable()
+    const wait = request.complete ? undefined : this.#options.onWait?.()
     this.#options.onStart?.()
     if (request.complete) return this.#readArrived(accept)
-    const wait = this.#options.onWait?.()
     const counted = (chunk: Buffer): Promise<void> | undefined => {
       wait?.hold(heldBytes() + chunk.length)
       this.#count(chunk.length)

@@ -70,9 +70,7 @@ export class CoreContext extends ReceivedRequest implements EndedRequest {
   closed = false
   /** Whether the client disconnected before its answer was complete. */
   left = false
-  /** Whether the turn in which it arrived ended before the response that precedes it on its connection was taken. */
-  missedItsTurn = false
-  /** Why the request is refused, when Node's parser accepts it and no server can serve it. */
+  /** An error of the request line or the section that Node's parser lets pass: the request is refused with it. */
   flaw: HttpError | undefined = undefined
   /** The form of errors of a path that no route answers, and that is below a prefix of routes. */
   formatOfPrefix: ErrorFormat = 'auto'
@@ -149,7 +147,7 @@ export class CoreContext extends ReceivedRequest implements EndedRequest {
       this.#abort = new AbortController()
       if (this.left || this.#aborted) this.#abort.abort()
       // It has ended its side already, which nobody would notice any more.
-      else if (this.request.socket.readableEnded) this.request.socket.destroy()
+      else if (!this.closed && this.request.socket.readableEnded) this.request.socket.destroy()
     }
     return this.#abort.signal
   }

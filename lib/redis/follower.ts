@@ -141,7 +141,7 @@ export class Follower implements ChannelListener {
       this.#options.onHole()
       this.#due.push({ id: events[0] === undefined ? lastId : events[0].id - 1, gap })
     }
-    // One by one: so many arguments as there may be events fill the stack.
+    // Not as the arguments of one call: there may be more events than fit on the stack.
     for (const { id, text } of events) this.#due.push({ id, text, tag: '' })
     for (const held of this.#held) this.#due.push(held)
     this.#held = []

@@ -44,12 +44,7 @@ async function connection(t: TestContext) {
     const response = {} as ServerResponse
     connectionOf(socket).began({ request: request as IncomingMessage, response, needsClient: false, startedAt: startMs }, () => {})
   }
-  /** Ends the request that was begun. */
-  const end = (): void => {
-    const { current } = connectionOf(socket)
-    assert.ok(current !== undefined)
-    connectionOf(socket).ended(current)
-  }
+  const end = (): void => connectionOf(socket).ended(request as IncomingMessage)
   return { client, socket, bytesRead, at, send, serve, end, request }
 }
 

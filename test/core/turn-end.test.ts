@@ -8,13 +8,13 @@ import { TurnEnd } from '../../lib/core/turn-end.ts'
 describe('the end of a turn', () => {
   it('handles what has arrived in it, in order, and the promises of one before the next', async () => {
     const seen: string[] = []
-    const turnEnd = new TurnEnd<string, string>((name) => {
+    const turnEnd = new TurnEnd<string>((name) => {
       seen.push(name)
       void (async () => {
         for (let step = 0; step < 5; step += 1) await null
         seen.push(`${name} done`)
       })()
-    }, () => {})
+    })
     turnEnd.add('a')
     turnEnd.add('b')
     await Promise.resolve()
@@ -25,12 +25,12 @@ describe('the end of a turn', () => {
 
   it('sends an answer with that of the request that arrived last', async () => {
     const sent: string[] = []
-    const turnEnd = new TurnEnd<string, string>((name) => {
+    const turnEnd = new TurnEnd<string>((name) => {
       void Promise.resolve().then(() => {
-        turnEnd.hold(name, name)
+        turnEnd.hold(name, () => sent.push(name))
         if (name !== 'c') assert.deepEqual(sent, [])
       })
-    }, (answer) => sent.push(answer))
+    })
     for (const name of ['a', 'b', 'c']) turnEnd.add(name)
     await endOfTurn()
     assert.deepEqual(sent, ['a', 'b', 'c'])
@@ -38,11 +38,12 @@ describe('the end of a turn', () => {
 
   it('sends an answer in the next turn when the last request does not answer, and what becomes ready then later', async () => {
     const sent: string[] = []
-    const turnEnd = new TurnEnd<string, string>((name) => {
-      if (name === 'a') turnEnd.hold(name, name)
-    }, (answer) => {
-      sent.push(answer)
-      if (answer === 'a') turnEnd.hold('b', 'b')
+    const turnEnd = new TurnEnd<string>((name) => {
+      if (name !== 'a') return
+      turnEnd.hold('a', () => {
+        sent.push('a')
+        turnEnd.hold('b', () => sent.push('b'))
+      })
     })
     turnEnd.add('a')
     turnEnd.add('waits')
@@ -58,15 +59,16 @@ describe('the end of a turn', () => {
     let nowMs = 1000
     t.mock.method(performance, 'now', () => nowMs)
     const sent: string[] = []
-    const turnEnd = new TurnEnd<string, string>(() => {}, (answer) => sent.push(answer))
+    const send = (name: string) => (): void => void sent.push(name)
+    const turnEnd = new TurnEnd<string>(() => {})
     turnEnd.beforeAction()
-    turnEnd.hold('a', 'a')
+    turnEnd.hold('a', send('a'))
     turnEnd.beforeAction()
     assert.deepEqual(sent, [], 'it has not waited')
     nowMs += 1
     turnEnd.beforeAction()
     assert.deepEqual(sent, ['a'])
-    turnEnd.hold('b', 'b')
+    turnEnd.hold('b', send('b'))
     turnEnd.sendAll()
     assert.deepEqual(sent, ['a', 'b'])
     await endOfTurn()

@@ -137,6 +137,18 @@ test('refuses a body that is announced too large before any of it has come', asy
   assert.equal(started, 0)
 })
 
+test('does not ask for a body that it has no room for', async (t) => {
+  let started = 0
+  const onWait = (): never => {
+    throw new HttpError(503, 'overloaded')
+  }
+  const server = await serveBody(t, { onWait, onStart: () => void (started += 1) }, (body) => body.bytes())
+  const socket = await server.connect()
+  socket.write('POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 5\r\n\r\n')
+  assert.match(await readAll(socket), /^HTTP\/1.1 503 /)
+  assert.equal(started, 0)
+})
+
 test('refuses a chunked body as soon as it passes the limit, and reads no further', async (t) => {
   const server = await serveBody(t, { maxBytes: 100_000 }, async (body, request) => {
     const error = await rejectsWith(body.bytes(), 413, 'body_too_large')
