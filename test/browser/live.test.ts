@@ -164,7 +164,9 @@ describe('a live page', () => {
 
   it('begins another stream at once, and stays open, when the server renews it', async (t) => {
     const { server, first } = await start(t, '?shared=false')
-    await first.evaluate(`{ news.close(); window.states.length = 0; window.news = follow('/renewed') }`)
+    await first.evaluate('news.close()')
+    await until(async () => (await waiting(server)) === 0) // Else the one stream below might still be this one.
+    await first.evaluate(`{ window.states.length = 0; window.news = follow('/renewed') }`)
     await until(async () => (await waiting(server)) === 1)
     await publish(server, 1, 1)
     await until(async () => (await heard(first)).length === 1)
