@@ -14,9 +14,12 @@ export interface Growing {
 }
 
 /** How many times larger the larger input is. */
-const factor = 16
-/** Linear work grows 16-fold, several times that where it outgrows a cache or collects garbage; quadratic work 256-fold. */
-const mostGrowth = 96
+const factor = 64
+/**
+ * Linear work grows 64-fold, several times that where it outgrows a cache, collects garbage or has the system map new
+ * memory; quadratic work 4096-fold. This is eight times the one and an eighth of the other.
+ */
+const mostGrowth = 512
 const attempts = 8
 /** No more attempts are made after this much processor time, in microseconds. */
 const mostMicroseconds = 3_000_000
@@ -26,7 +29,7 @@ const leastMicroseconds = 1500
 const warmUpMicroseconds = 10_000
 
 /**
- * Measures the growth of the work between a sixteenth of the size and the size.
+ * Measures the growth of the work between a 64th of the size and the size.
  * @returns how many times longer the larger input takes; the first acceptable value, or the least of all attempts
  */
 export async function growthOf({ size, prepare }: Growing): Promise<number> {

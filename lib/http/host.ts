@@ -19,6 +19,8 @@ interface Authority {
 
 const authorityPattern = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)\.?)(?::(\d{0,5}))?$/
 const longestName = 253
+/** A name with a last dot, and a port. */
+const longestAuthority = longestName + '.:65535'.length
 /** A slash at the end of a path does not matter. */
 const healthPaths: ReadonlySet<string> = new Set(['/svc-ready', '/svc-ready/', '/svc-ping', '/svc-ping/'])
 
@@ -28,7 +30,7 @@ const healthPaths: ReadonlySet<string> = new Set(['/svc-ready', '/svc-ready/', '
  * @returns undefined when it is malformed
  */
 export function parseAuthority(text: string): Authority | undefined {
-  const match = authorityPattern.exec(text)
+  const match = text.length > longestAuthority ? null : authorityPattern.exec(text)
   if (match === null) return undefined
   const [, address, name, digits] = match
   const port = digits === undefined || digits === '' ? undefined : Number(digits)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { renameSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { Modules } from '../../lib/application/modules.ts'
 import { application, checkRenewal, run } from './modules-support.ts'
@@ -33,10 +34,22 @@ test('refuses a link that leads outside the root, of the file or of a folder on 
   assert.equal(run(await new Modules(linked).load(join(linked, 'real/a.js'))), 'within')
 })
 
-test('gives up a module whose top-level await never ends, names it, and loads it once it is mended', async () => {
-  const app = application({ 'a.js': "import './hang.js'", 'hang.js': 'await new Promise(() => {})' }, 100)
-  const why = 'it has not loaded within 0.1 s: a top-level await waits, there or in a module that it imports'
-  await assert.rejects(app.load('a.js'), { name: 'ModuleLoadError', message: `Cannot load a.js: ${why}` })
+test('gives up a module whose top-level await never ends, names it, and loads it once it is mended', async (t) => {
+  const patienceMs = 60_000
+  const app = application({ 'a.js': "import './hang.js'", 'hang.js': 'await new Promise(() => {})' }, patienceMs)
+  const why = 'it has not loaded within 60 s: a top-level await waits, there or in a module that it imports'
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  let isOver = false
+  const loaded = app.load('a.js').finally(() => {
+    isOver = true
+  })
+  const failed = assert.rejects(loaded, { name: 'ModuleLoadError', message: `Cannot load a.js: ${why}` })
+  while (!isOver) {
+    t.mock.timers.tick(patienceMs)
+    await nextTurn()
+  }
+  await failed
+  t.mock.timers.reset()
   app.write({ 'hang.js': '', 'a.js': "import './hang.js'\nexport default () => 'mended'" })
   await app.refresh()
   assert.equal(await app.value('a.js'), 'mended')
