@@ -305,9 +305,7 @@ export class Connection {
     if (unsent !== undefined) return void unsent.once('finish', () => this.#parseSoon())
     this.#input = undefined
     this.#inputBytes = 0
-    // The time-out of an idle connection, which Node sets after each response, would cut the next request.
     socket.off('data', Connection.#onInput).off('drain', Connection.#onDrain).off('error', Connection.#onError)
-    socket.setTimeout(0)
     this.attach?.(socket)
     const rest = (this.#rest = pieces.reverse())
     while (rest.length > 0 && !this.isKept) feed(socket, rest.pop() as Buffer)
@@ -338,11 +336,6 @@ export class Connection {
       timer.unref()
       socket.once('close', () => clearTimeout(timer))
     })
-  }
-
-  /** Ends Node's time-out of an idle connection: a request has begun to arrive. */
-  stopIdleTimeout(): void {
-    this.#socket.setTimeout(0)
   }
 
   /** What the client has to do next. */

@@ -49,15 +49,10 @@ export function overdueOf(connection: Connection, nowMs: number, deadlines: Dead
     }
     case 'request': {
       // Bytes may be empty lines, which are no request, or begin one, which then has the time of a header section.
-      if (wait.moved > wait.markMoved && wait.markMs === undefined) {
-        wait.markMs = nowMs
-        connection.stopIdleTimeout()
-      }
+      if (wait.moved > wait.markMoved) wait.markMs ??= nowMs
       const { keepAliveTimeoutMs, headerTimeoutMs } = deadlines
       const idleForMs = nowMs - wait.sinceMs
       if (connection.isHeaderLate && idleForMs >= headerTimeoutMs) return late('its header section came too slowly')
-      // Node ends an idle connection that it reads; unless a byte comes, that is enough.
-      if (wait.markMs === undefined && !connection.isKept) return undefined
       if (wait.markMs !== undefined && nowMs - wait.markMs < headerTimeoutMs) return undefined
       return idleForMs < keepAliveTimeoutMs ? undefined : cut
     }

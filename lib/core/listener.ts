@@ -5,7 +5,7 @@
  * Surprise: Node checks its time-outs only every 30 seconds by default, and its `close()` cuts idle connections at
  * once, which fails the request that a client is just sending.
  */
-import type { RequestListener, Server, ServerOptions } from 'node:http'
+import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http'
 import type { Server as TlsServer } from 'node:https'
 import type { AddressInfo, ListenOptions, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -16,6 +16,7 @@ import { overdueOf, type Deadlines } from './deadlines.ts'
 import { watchHandshakes } from './handshakes.ts'
 import { mustHold } from './incoming-request.ts'
 import {
+  announceKeepAlive,
   answerHalfClosed,
   checkNode,
   holdRequests,
@@ -25,7 +26,7 @@ import {
   serveStream,
 } from './node-internals.ts'
 import { isHandshake } from './raw-section.ts'
-import type { RequestServer } from './server.ts'
+import type { Expect, RequestServer } from './server.ts'
 
 /** A certificate with its chain, and its private key, in PEM. */
 export interface Certificates {
@@ -100,9 +101,9 @@ export function createListener(requests: Pick<RequestServer, 'handle' | 'upgrade
   })
   // The size of the section bounds them. By default, Node 20 silently drops those after the thousandth.
   server.maxHeadersCount = 0
-  server.on('request', ((request, response) => requests.handle(request, response, 'nothing')) satisfies RequestListener)
-  server.on('checkContinue', (request, response) => requests.handle(request, response, 'continue'))
-  server.on('checkExpectation', (request, response) => requests.handle(request, response, 'unknown'))
+  server.on('request', (request, response) => handle(request, response, 'nothing'))
+  server.on('checkContinue', (request, response) => handle(request, response, 'continue'))
+  server.on('checkExpectation', (request, response) => handle(request, response, 'unknown'))
   server.on('upgrade', (request, stream, head) => {
     const socket = stream as Socket // On a listening socket it is one.
     const connection = connectionOf(socket)
@@ -118,6 +119,11 @@ export function createListener(requests: Pick<RequestServer, 'handle' | 'upgrade
   const descriptors = options.guardDescriptors?.(sockets)
   if (descriptors !== undefined) server.on('connection', () => descriptors.accepted())
   let idleBefore: ReadonlySet<Socket> = new Set()
+
+  function handle(request: IncomingMessage, response: ServerResponse, expect: Expect): void {
+    announceKeepAlive(response, options.deadlines.keepAliveTimeoutMs)
+    requests.handle(request, response, expect)
+  }
 
   /** Lets Node read a socket again that it has let go of. */
   function attach(socket: Socket): void {
@@ -217,18 +223,16 @@ export function createListener(requests: Pick<RequestServer, 'handle' | 'upgrade
 }
 
 function makeServer({ certificates, deadlines }: ListenerOptions): Server | TlsServer {
-  const { headerTimeoutMs, keepAliveTimeoutMs } = deadlines
-  const limits: ServerOptions & { keepAliveTimeoutBuffer: number; optimizeEmptyRequests: boolean } = {
+  const { headerTimeoutMs } = deadlines
+  const limits: ServerOptions & { optimizeEmptyRequests: boolean } = {
     // From 24.12 on: a request without a body is no stream that has to be read to its end.
     optimizeEmptyRequests: true,
     headersTimeout: headerTimeoutMs,
     requestTimeout: 0, // Node's ends a body however steadily it comes; see `deadlines.ts`.
     connectionsCheckingInterval: checkEveryMs,
-    keepAliveTimeout: keepAliveTimeoutMs,
+    keepAliveTimeout: 0, // Node's sets and clears a timer for each request; `deadlines.ts` ends idle connections.
     // Node would answer by itself, without a reason and without an access line; see `createHostGuard`.
     requireHostHeader: false,
-    // Later versions of Node wait this much longer than `keepAliveTimeout`; a second by default.
-    keepAliveTimeoutBuffer: checkEveryMs,
   }
   if (certificates === undefined) return createServer(limits)
   const tlsOptions = { ...limits, ...certificates, handshakeTimeout: headerTimeoutMs, allowHalfOpen: true }

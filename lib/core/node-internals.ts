@@ -94,6 +94,17 @@ export function sendsSections(response: ServerResponse): boolean {
   }
 }
 
+// ---- how long a connection stays: `_keepAliveTimeout` ----
+
+/**
+ * Has a response say for how long its connection stays open once it is idle: `Keep-Alive: timeout=5`. Node says so only
+ * together with its own time-out, which takes a twentieth of a plain request. Without it the field is missing, which is
+ * allowed.
+ */
+export function announceKeepAlive(response: ServerResponse, timeoutMs: number): void {
+  ;(response as ServerResponse & { _keepAliveTimeout: number })._keepAliveTimeout = timeoutMs
+}
+
 // ---- the end of a response: the event `close` ----
 
 /**

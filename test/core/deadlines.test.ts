@@ -136,14 +136,29 @@ describe('a response', () => {
 })
 
 describe('an idle connection', () => {
-  it('on which empty lines come is cut after its time, and one on which a request begins has that of a header', async (t) => {
+  it('is cut after its time, without a line', async (t) => {
+    const { at } = await connection(t)
+    assert.equal(at(0), undefined)
+    assert.equal(at(64), undefined)
+    assert.deepEqual(at(65), { status: undefined, reason: '' })
+  })
+
+  it('on which a request begins at the last moment has the time of a header', async (t) => {
     const { at, send } = await connection(t)
     assert.equal(at(0), undefined)
-    assert.equal(at(1000), undefined, 'without a byte it is left to the time-out of Node')
     await send(2)
-    assert.equal(at(1001), undefined)
-    assert.equal(at(1010), undefined)
-    assert.deepEqual(at(1011), { status: undefined, reason: '' })
+    assert.equal(at(64), undefined)
+    assert.equal(at(73), undefined)
+    assert.deepEqual(at(74), { status: undefined, reason: '' })
+  })
+
+  it('on which empty lines come now and then is cut after its time', async (t) => {
+    const { at, send } = await connection(t)
+    for (const second of [0, 20, 40, 64]) {
+      assert.equal(at(second), undefined)
+      await send(2)
+    }
+    assert.deepEqual(at(65), { status: undefined, reason: '' })
   })
 
   it('whose header section was late before its turn gets the time of one from then on', async (t) => {

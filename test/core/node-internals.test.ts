@@ -8,7 +8,7 @@ import { connect, Socket } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { asksForUpgrade, attachSocket, checkNode, emitClose, emitDrain, holdRequests, releaseSocket } from '../../lib/core/node-internals.ts'
-import { answerHalfClosed, nameLocalPeer, readerOf, replaceClose, responseOf } from '../../lib/core/node-internals.ts'
+import { announceKeepAlive, answerHalfClosed, nameLocalPeer, readerOf, replaceClose, responseOf } from '../../lib/core/node-internals.ts'
 import { sectionOf, sendsSections, setSection, takenByClient } from '../../lib/core/node-internals.ts'
 import { makeCertificate } from '../support/certificate.ts'
 import { requestText } from '../support/connection.ts'
@@ -51,6 +51,16 @@ const last = requestText('GET /last', ['Connection: close'])
 
 for (const tls of [false, true]) {
   describe(tls ? 'Node, with TLS' : 'Node', () => {
+    it('says how long a connection stays, by the number that it is given', async (t) => {
+      const received = await serveOne(t, tls, requestText('GET /') + last, {
+        request: (_request, response) => {
+          announceKeepAlive(response, 7000)
+          response.end()
+        },
+      })
+      assert.match(received, /^Keep-Alive: timeout=7\r$/m)
+    })
+
     it('keeps the header section that it has made, and sends the one that is set', async (t) => {
       let made: string | undefined
       const received = await serveOne(t, tls, last, {
