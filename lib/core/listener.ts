@@ -24,6 +24,7 @@ import {
   readerOf,
   responseOf,
   serveStream,
+  socketBelow,
 } from './node-internals.ts'
 import { isHandshake } from './raw-section.ts'
 import type { Expect, RequestServer } from './server.ts'
@@ -242,8 +243,6 @@ function makeServer({ certificates, deadlines }: ListenerOptions): Server | TlsS
 /** The open sockets. With TLS, the TCP socket while the handshake is pending, then the TLS socket in its place. */
 function trackSockets(server: Server | TlsServer): ReadonlySet<Socket> {
   const sockets = new Set<Socket>()
-  /** With TLS: TCP sockets by peer. Those of a Unix socket have none; the time-out of the handshake ends them. */
-  const below = new Map<string, Socket>()
   // One function for all sockets: a closure for each would add to the memory of an idle connection.
   function forget(this: Socket): void {
     sockets.delete(this)
@@ -252,28 +251,13 @@ function trackSockets(server: Server | TlsServer): ReadonlySet<Socket> {
     sockets.add(socket)
     socket.on('close', forget)
   }
-  if (!('setSecureContext' in server)) {
-    server.on('connection', add)
-    return sockets
-  }
-  server.on('connection', (socket: Socket) => {
-    const peer = peerOf(socket)
-    if (peer === undefined) return
-    add(socket)
-    below.set(peer, socket)
-    socket.on('close', () => below.delete(peer))
-  })
+  server.on('connection', add)
   server.on('secureConnection', (socket: Socket) => {
     add(socket)
-    const peer = peerOf(socket)
-    const beneath = peer === undefined ? undefined : below.get(peer)
-    if (beneath !== undefined) sockets.delete(beneath)
+    const below = socketBelow(socket)
+    if (below !== undefined) sockets.delete(below)
   })
   return sockets
-}
-
-function peerOf({ remoteAddress, remotePort }: Socket): string | undefined {
-  return remotePort === undefined ? undefined : `${remoteAddress} ${remotePort}`
 }
 
 const listenAdvice: Readonly<Record<string, string>> = {

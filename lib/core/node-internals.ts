@@ -189,7 +189,6 @@ export function asksForUpgrade(request: Incoming): boolean {
 interface InnerSocket extends Socket {
   readonly _httpMessage?: ServerResponse | null
   readonly _handle?: { readonly writeQueueSize?: number; reading?: boolean; readStart?(): number } | null
-  /** The TCP socket below one of TLS. */
   readonly _parent?: InnerSocket | null
 }
 
@@ -208,6 +207,11 @@ export function responseOf(socket: Socket): ServerResponse | undefined {
 export function emitDrain(socket: Socket): void {
   const response = responseOf(socket)
   if (response?.writableEnded === false) response.emit('drain')
+}
+
+/** The TCP socket below one of TLS. Without the field a connection would be counted twice. */
+export function socketBelow(socket: Socket): Socket | undefined {
+  return (socket as InnerSocket)._parent ?? undefined
 }
 
 /**

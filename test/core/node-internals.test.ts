@@ -9,7 +9,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { asksForUpgrade, attachSocket, checkNode, emitClose, emitDrain, holdRequests, releaseSocket } from '../../lib/core/node-internals.ts'
 import { announceKeepAlive, answerHalfClosed, nameLocalPeer, readerOf, replaceClose, responseOf } from '../../lib/core/node-internals.ts'
-import { sectionOf, sendsSections, setSection, takenByClient } from '../../lib/core/node-internals.ts'
+import { sectionOf, sendsSections, setSection, socketBelow, takenByClient } from '../../lib/core/node-internals.ts'
 import { makeCertificate } from '../support/certificate.ts'
 import { requestText } from '../support/connection.ts'
 import { listen } from '../support/listen.ts'
@@ -51,6 +51,19 @@ const last = requestText('GET /last', ['Connection: close'])
 
 for (const tls of [false, true]) {
   describe(tls ? 'Node, with TLS' : 'Node', () => {
+    it(tls ? 'names the TCP socket below' : 'has no socket below', async (t) => {
+      const { server, port } = await makeServer(t, tls)
+      const accepted: (Socket | undefined)[] = tls ? [] : [undefined]
+      if (tls) server.on('connection', (socket: Socket) => accepted.push(socket))
+      const served = once(server, 'request')
+      const client = await connectTo(port, tls)
+      client.write(last)
+      const [request, response] = (await served) as [IncomingMessage, ServerResponse]
+      assert.deepEqual([socketBelow(request.socket)], accepted)
+      response.end()
+      await readAll(client)
+    })
+
     it('says how long a connection stays, by the number that it is given', async (t) => {
       const received = await serveOne(t, tls, requestText('GET /') + last, {
         request: (_request, response) => {
