@@ -15,6 +15,9 @@ import type { DescriptorCounts } from './file-descriptors.ts'
 
 /** The share of the limit from which connections are closed. */
 const threshold = 0.8
+/** Up to this share of the limit, a connection is given time to send its request, in milliseconds. */
+const lastThreshold = 0.9
+const freshMs = 1000
 /** How often descriptors are counted while few are open, in calls of `check`. */
 const checksBetweenCounts = 10
 /** For how long a warning stays after the last connection was closed, in milliseconds. */
@@ -31,6 +34,7 @@ export function guardDescriptors(
   log: LogPort,
 ): DescriptorGuard {
   const most = Math.floor(limit * threshold)
+  const mostFresh = Math.floor(limit * lastThreshold)
   const short = new RateLimited(log.warn, 1000)
   /** Those counted last, with what was opened and closed since. */
   let open = 0
@@ -55,7 +59,8 @@ export function guardDescriptors(
     recount(nowMs)
     if (open < most) return
     const before = open
-    while (open >= most && closeOne()) open -= 1
+    while (open >= most && closeOne(open < mostFresh ? nowMs - freshMs : nowMs)) open -= 1
+    if (before === open && stalled.length > 0) return // They have just come.
     const name = before === open ? 'none of which can be closed' : `closed ${before - open} that made no progress`
     short.say(`${before} of ${limit} file descriptors are open, with ${sockets.size} connections, ${name}${advice}`)
     if (before === open) return
@@ -64,10 +69,15 @@ export function guardDescriptors(
     setImmediate(() => setImmediate(() => (isSettling = false)))
   }
 
-  function closeOne(): boolean {
+  /** Closes the connection without progress for longest, if that is since `latestMs` or longer. */
+  function closeOne(latestMs: number): boolean {
     for (let isFresh = false; ; isFresh = true) {
       for (let first = stalled.shift(); first !== undefined; first = stalled.shift()) {
         const [socket, sinceMs] = first
+        if (sinceMs > latestMs) {
+          stalled.unshift(first)
+          return false
+        }
         if (socket.destroyed || connectionOf(socket).stalledSinceMs !== sinceMs) continue
         socket.destroy()
         closed += 1

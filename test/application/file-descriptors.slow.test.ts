@@ -13,6 +13,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
 
 const hello = { name: 'hello', url: '/hello', action: 'hello.mjs' }
+const others = ['read', 'poll', 'leak'].map((name) => ({ name, url: `/${name}`, action: `hello.mjs@${name}` }))
 
 /** Starts a server with a limit of open files, in a process of its own. */
 async function startLimited(t: TestContext, limit: number) {
@@ -21,8 +22,10 @@ async function startLimited(t: TestContext, limit: number) {
     'svc.json': {
       app: { env: 'dev' }, app_key: 'test', server: { port: 0 }, paths: { public: 'public' }, pool_http: { workers: 20 },
     },
-    'routes/hello.json': [hello, { ...hello, name: 'read', url: '/read', action: 'hello.mjs@read' }, { ...hello, name: 'poll', url: '/poll', action: 'hello.mjs@poll' }],
-    'hello.mjs': `export default () => 'hello'
+    'routes/hello.json': [hello, ...others],
+    'hello.mjs': `import { openSync } from 'node:fs'
+      export default () => 'hello'
+      export const leak = () => String(openSync('hello.mjs'))
       export const read = async (ctx) => (await ctx.readText()).length + ' bytes'
       export const poll = (ctx) => ctx.longPoll(ctx.channel('c'), { timeout_s: 600 })`,
     'public/large.bin': 'x'.repeat(4_000_000),
@@ -74,6 +77,15 @@ describe('a server with few file descriptors', () => {
     assert.match(warnings.join(), /of 512 file descriptors are open: connections without progress are closed/)
     assert.match(log(), /\[WARN \] \[socket\] \d+ of 512 file descriptors are open, with \d+ connections, closed \d+ that made no progress/)
     assert.ok(!waitsClosed, 'a client that waits for an event keeps up')
+  })
+
+  it('says so when the application leaves files open, and serves', async (t) => {
+    const { url, status, log } = await startLimited(t, 512)
+    const said = /\[WARN \] \[socket\] \d+ of 512 file descriptors are open, with \d+ connections, none of which can be closed; raise the limit \(LimitNOFILE=\), or look for files that the application leaves open/
+    for (let leaked = 0; leaked < 400; leaked += 1) await request(`${url}/leak`)
+    await until(() => said.test(log()))
+    assert.match((await status()).warnings.join(), /of 512 file descriptors are open/)
+    assert.equal((await request(`${url}/hello`)).text, 'hello')
   })
 
   it('serves others while 1,200 clients read nothing and 1,200 send nothing', async (t) => {
