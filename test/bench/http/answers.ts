@@ -11,6 +11,11 @@ import type { ServerProcess } from './server-process.ts'
 import type { Workload } from './workloads.ts'
 import type { LoadRequest } from './wrk.ts'
 
+const { zstdDecompressSync } = zlib as { readonly zstdDecompressSync?: (bytes: Buffer) => Buffer } // Node 20 lacks it.
+
+/** Whether this Node reads zstd. */
+export const readsZstd = zstdDecompressSync !== undefined
+
 /** What belongs to a request beside what the workload says. */
 export interface Credentials {
   /** Cookies as they are sent; '' for none. */
@@ -89,8 +94,7 @@ function differenceOf(fields: ReadonlyMap<string, string>, expected: ReadonlyMap
 
 function decoded(body: Buffer, coding: Workload['coding']): Buffer {
   if (coding !== 'zstd') return coding === '' ? body : zlib.gunzipSync(body)
-  const { zstdDecompressSync } = zlib as { readonly zstdDecompressSync?: (bytes: Buffer) => Buffer } // Node 20 lacks it.
-  if (zstdDecompressSync === undefined) throw new Error('Cannot read zstd: start the benchmark with Node 22.15 or later')
+  if (zstdDecompressSync === undefined) throw new Error('This Node cannot read zstd')
   return zstdDecompressSync(body)
 }
 

@@ -11,6 +11,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { requireQuiet } from '../support/other-load.ts'
 import { installPeers, peersFolder } from '../support/peers.ts'
+import { readsZstd } from './answers.ts'
 import { writeFigures } from './document.ts'
 import { measure, turnMs, type Measurement } from './measure.ts'
 import { findNode, ownNode } from './nodes.ts'
@@ -31,7 +32,7 @@ if (options.help) {
   console.log(usage)
 } else {
   const tooFew = availableParallelism() < 2 ? 'Server and load need a core each: there is one' : ''
-  const obstacle = missingPrograms() || tooFew
+  const obstacle = missingPrograms() || tooFew || zstdObstacle(options)
   if (obstacle === '') await run(options)
   else giveUp(obstacle)
 }
@@ -45,6 +46,13 @@ function readOptionsOrExit(): Options {
 ${usage}`)
     process.exit(2)
   }
+}
+
+/** Asked before anything is measured: a run takes half an hour. */
+function zstdObstacle({ nodes, workloads: names }: Options): string {
+  const isAsked = workloads.some(({ name, coding }) => coding === 'zstd' && names.includes(name))
+  if (readsZstd || !isAsked || !nodes.some((major) => major >= 24)) return ''
+  return 'Cannot read zstd: start the benchmark with Node 22.15 or later, or name the workloads without those of zstd'
 }
 
 function giveUp(why: string): void {
