@@ -155,8 +155,7 @@ function setOwnFields(ctx: CoreContext, status: number, lastOnConnection: boolea
   if ((ctx.hasBody && mustCut(ctx)) || isLast || ctx.expectsContinue) {
     ctx.outgoing.set('Connection', 'close')
     connectionOf(ctx.request.socket).markLast()
-  } else if (setsConnection(ctx) || (ctx.response.shouldKeepAlive === false && !ctx.request.complete)) {
-    // Nothing more comes of a client that asked for the close behind a request that has been read.
+  } else if (ctx.response.shouldKeepAlive === false || setsConnection(ctx)) {
     connectionOf(ctx.request.socket).linger()
   }
   const id = status < 500 ? ctx.idToSend : ctx.id // So that the client of a failed request can name it.
