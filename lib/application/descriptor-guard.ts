@@ -60,10 +60,11 @@ export function guardDescriptors(
     if (open < most) return
     const before = open
     while (open >= most && closeOne(open < mostFresh ? nowMs - freshMs : nowMs)) open -= 1
-    if (before === open && stalled.length > 0) return // They have just come.
-    const name = before === open ? 'none of which can be closed' : `closed ${before - open} that made no progress`
-    short.say(`${before} of ${limit} file descriptors are open, with ${sockets.size} connections, ${name}${advice}`)
-    if (before === open) return
+    const closesNone = before === open
+    const name = closesNone ? 'none of which can be closed' : `closed ${before - open} that made no progress`
+    const state = `${before} of ${limit} file descriptors are open, with ${sockets.size} connections`
+    short.say(`${state}, ${name}${advice}`, String(closesNone))
+    if (closesNone) return
     closedAtMs = nowMs
     isSettling = true
     setImmediate(() => setImmediate(() => (isSettling = false)))
@@ -72,12 +73,10 @@ export function guardDescriptors(
   /** Closes the connection without progress for longest, if that is since `latestMs` or longer. */
   function closeOne(latestMs: number): boolean {
     for (let isFresh = false; ; isFresh = true) {
-      for (let first = stalled.shift(); first !== undefined; first = stalled.shift()) {
+      for (let first = stalled[0]; first !== undefined; first = stalled[0]) {
         const [socket, sinceMs] = first
-        if (sinceMs > latestMs) {
-          stalled.unshift(first)
-          return false
-        }
+        if (sinceMs > latestMs) return false
+        stalled.shift()
         if (socket.destroyed || connectionOf(socket).stalledSinceMs !== sinceMs) continue
         socket.destroy()
         closed += 1
