@@ -183,8 +183,8 @@ describe('a live page', () => {
         await until(async () => (await first.evaluate('window.news?.state')) === 'open') // There are six for a host.
       }
       await until(async () => (await waiting(server)) === 1)
-      await first.evaluate('history.go(-8)')
-      await until(async () => (await first.evaluate('location.search')) === query)
+      await first.back(8)
+      assert.equal(await first.evaluate('location.search'), query)
       await until(async () => (await first.evaluate('window.news?.state')) === 'open')
       await publish(server, 2, 2)
       await until(async () => (await heard(first)).includes(2))

@@ -110,6 +110,14 @@ export class Page {
     return this.#loading(async () => void (await this.#send('Page.navigate', { url })))
   }
 
+  /** Goes back in the history of the tab. Resolves when that page is there, loaded anew or as the browser has kept it. */
+  back(steps: number): Promise<void> {
+    return this.#loading(async () => {
+      const { currentIndex, entries } = (await this.#send('Page.getNavigationHistory')) as { currentIndex: number; entries: { id: number }[] }
+      await this.#send('Page.navigateToHistoryEntry', { entryId: entries[currentIndex - steps]?.id })
+    })
+  }
+
   /** The value of an expression in the page; what it resolves with when it is a promise. */
   async evaluate(expression: string): Promise<unknown> {
     const options = { expression, returnByValue: true, awaitPromise: true }
