@@ -31,6 +31,12 @@ export interface Overdue {
 const leastBodyBytes = 1024
 const leastBodyEveryMs = 60_000
 
+/**
+ * How much longer than announced an idle connection stays, in milliseconds: a client that sends a request at the last
+ * moment still gets its response.
+ */
+const keepAliveMarginMs = 250
+
 const cut: Overdue = { status: undefined, reason: '' }
 
 /**
@@ -54,7 +60,7 @@ export function overdueOf(connection: Connection, nowMs: number, deadlines: Dead
       const idleForMs = nowMs - wait.sinceMs
       if (connection.isHeaderLate && idleForMs >= headerTimeoutMs) return late('its header section came too slowly')
       if (wait.markMs !== undefined && nowMs - wait.markMs < headerTimeoutMs) return undefined
-      return idleForMs < keepAliveTimeoutMs ? undefined : cut
+      return idleForMs < keepAliveTimeoutMs + keepAliveMarginMs ? undefined : cut
     }
     default: {
       const reason = reasonOfBody(connection, wait, nowMs, deadlines)
