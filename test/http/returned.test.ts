@@ -259,7 +259,9 @@ describe('a returned stream', () => {
       '/first': `() => (${chunks('throw new Error("first fault")')})()`,
       '/later': `() => (${chunks('yield "a"; await new Promise(setImmediate); await new Promise(setImmediate); throw new Error("later fault")')})()`,
       '/body': `() => new Response(new ReadableStream({
-        start(to) { to.enqueue(Buffer.from("a")); setTimeout(() => to.error(new Error("body fault")), 5) } }))`,
+        start(to) { to.enqueue(Buffer.from("a")) },
+        async pull(to) { // When the first piece has been read: an error before would take it away.
+          await new Promise(setImmediate); await new Promise(setImmediate); to.error(new Error("body fault")) } }))`,
       '/odd': `() => (${chunks('yield { a: 1 }')})()`,
       '/slow': `() => (${chunks('await new Promise((resolve) => setTimeout(resolve, 20)); throw new Error("slow fault")')})()`,
       '/slow-body': `() => new Response(new ReadableStream({
