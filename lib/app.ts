@@ -39,7 +39,7 @@ import { sweepUploads } from './application/left-uploads.ts'
 import type { Dev } from './dev/dev.ts'
 import { explainJson } from './json/json-map.ts'
 import { liveScriptRoute } from './live/script.ts'
-import { logFeature } from './log/feature.ts'
+import { authorLogger, logFeature } from './log/feature.ts'
 import type { ModuleLogger } from './log/logger.ts'
 import { openLogs, type Logs } from './log/logs.ts'
 import { createEventLoopWatch } from './metrics/event-loop.ts'
@@ -87,6 +87,8 @@ export interface AppOptions {
 export interface App extends SetupApp {
   /** Changes the running server. */
   readonly control: Control
+  /** The log of a module, for lines of the server itself. */
+  readonly log: (module: string) => ModuleLogger
   /**
    * Loads the application and listens; call it once. Rejects for a problem that would fail every request, or when a
    * stop came first; then call `stop`.
@@ -144,7 +146,7 @@ export function createApp(options: AppOptions = {}): App {
   const life = new Life()
   refuseTogether(loaded)
   const certificate = new CertificateInUse(loaded)
-  const staticFiles = openStaticFiles(loaded, (message, error) => log('response').error(message, error))
+  const staticFiles = openStaticFiles(loaded, (message, thrown) => log('response').error(message, { thrown }))
   const logs = part?.logs ?? openLogs(config, inFolder(config['paths.log']))
   const log = (module: string): ModuleLogger => logs.module(module)
   const appKey = part?.appKey ?? chooseAppKey(config)
@@ -437,7 +439,8 @@ export function createApp(options: AppOptions = {}): App {
   return {
     config: withGroups(config),
     process: { number: part?.number ?? 1, count: part?.count ?? 1 },
-    logger: log,
+    logger: (module) => authorLogger(log(module)),
+    log,
     channel: events.channel,
     queue: events.queue,
     control,

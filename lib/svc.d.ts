@@ -611,17 +611,23 @@ declare module 'svc' {
 
   // ---- logs ----
 
+  /** What a line of the log says besides its message; as text ` key=value` behind it. */
+  export type LogFields = Readonly<Record<string, unknown>>
+
   /** The log of a module: called, it writes an INFO line. */
   export interface Logger {
-    (message: string): void
-    debug(message: string): void
-    info(message: string): void
+    (message: string, fields?: LogFields): void
+    debug(message: string, fields?: LogFields): void
+    info(message: string, fields?: LogFields): void
     /** @param thrown its stack follows the line */
-    warn(message: string, thrown?: unknown): void
+    warn(message: string, thrown?: unknown, fields?: LogFields): void
+    warn(message: string, fields: LogFields): void
     /** @param thrown its stack follows the line */
-    error(message: string, thrown?: unknown): void
+    error(message: string, thrown?: unknown, fields?: LogFields): void
+    error(message: string, fields: LogFields): void
     /** @param thrown its stack follows the line */
-    fatal(message: string, thrown?: unknown): void
+    fatal(message: string, thrown?: unknown, fields?: LogFields): void
+    fatal(message: string, fields: LogFields): void
     /** Whether a DEBUG line would be written now. */
     readonly debugEnabled: boolean
   }

@@ -225,7 +225,7 @@ const other: readonly Growing[] = [
       return () => jsonText(value, '')
     },
   },
-  texts('grouped error', mostBody, '"a\' `', (message) => new ErrorGroups().add(0, 'error', message, message)),
+  texts('grouped error', mostBody, '"a\' `', (message) => new ErrorGroups().add({ timeMs: 0, level: 'error', module: 'error', message, stack: message })),
 ]
 
 const tables: readonly Growing[] = [

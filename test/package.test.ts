@@ -20,7 +20,9 @@ test('every import in bin, lib and routes is relative or of Node itself', () => 
       .map((file) => join(folder, file)),
   )
   const foreign = files.flatMap((file) => {
-    return importsOf(readFileSync(join(root, file), 'utf8'))
+    // The server uses its own public types: these imports are not there when it runs.
+    const code = readFileSync(join(root, file), 'utf8').replace(/^import type \{[^}]*\} from 'svc'$/gm, '')
+    return importsOf(code)
       .filter((specifier) => !/^(?:\.\.?\/|node:)/.test(specifier) && specifier !== '/svc-live.js') // In browsers.
       .map((specifier) => `${file}: ${specifier}`)
   })

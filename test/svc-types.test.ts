@@ -22,7 +22,6 @@ import type { CookieAttributes } from '../lib/http/cookie.ts'
 import type { HttpError } from '../lib/http/errors.ts'
 import type { Form, FormFile } from '../lib/http/form.ts'
 import * as entry from '../lib/index.ts'
-import type { ModuleLogger } from '../lib/log/logger.ts'
 import type { RouteRecord } from '../lib/routing/route.ts'
 import type { Session } from '../lib/session/session.ts'
 import type { WebSocketConnection } from '../lib/websocket/connection.ts'
@@ -64,7 +63,6 @@ export type Held = [
   Yes<Same<svc.FormFile, FormFile>>,
   Yes<Same<svc.CookieAttributes, CookieAttributes>>,
   Yes<Same<svc.RouteRecord, RouteRecord>>,
-  Yes<Same<svc.Logger, ModuleLogger>>,
   Yes<Same<svc.SourceOptions, SourceOptions>>,
   Yes<Same<svc.LongPollOptions, LongPollOptions>>,
   Yes<Same<svc.SseOptions, SseOptions>>,

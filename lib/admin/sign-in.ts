@@ -7,7 +7,6 @@
 import { reasonOf } from '../base/reason.ts'
 import type { CoreContext } from '../http/context.ts'
 import { isHttpError } from '../http/errors.ts'
-import { withRequestId } from '../http/label.ts'
 import type { Reply } from '../http/reply.ts'
 import { cookieRulesOf, dropAdminCookie, hasAdminCookie, setAdminCookie } from './cookie.ts'
 import { checkSetup, setupRequired } from './credentials.ts'
@@ -87,7 +86,7 @@ export function createSignIn(port: AccessPort, options: SignInOptions) {
   /** The reply when the credentials could not be saved: the form with the reason. */
   function unsaved(ctx: CoreContext, error: unknown, form: (message: string) => Reply): Reply {
     if (isHttpError(error)) throw error // The shared engine is away: the usual answer to that is sent.
-    port.log.error(withRequestId('the admin credentials could not be saved', ctx), error)
+    port.log.error('the admin credentials could not be saved', { thrown: error, request: ctx })
     return form(`${reasonOf(error)} (request ${ctx.id})`)
   }
 

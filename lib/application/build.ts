@@ -3,10 +3,12 @@
  * line's `check` and `routes` use it, which start no server and open no log.
  */
 import { resolve } from 'node:path'
+import type { Logger as AuthorLogger } from 'svc'
 import { createScrypt } from '../admin/password.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { publicFolder } from '../config/together.ts'
 import { withGroups, type GroupedConfig } from '../config/assemble.ts'
+import { authorLogger } from '../log/feature.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import { RateLimited } from '../base/rate-limited.ts'
 import type { BuiltInGroup } from '../chain/settings.ts'
@@ -27,7 +29,6 @@ import { KeptEvents } from '../events/kept-events.ts'
 import { LocalBroker } from '../events/local-broker.ts'
 import { createClientAddress } from '../http/client-address.ts'
 import type { CoreContext } from '../http/context.ts'
-import { label, withRequestId } from '../http/label.ts'
 import { createJwtGroup } from '../jwt/group.ts'
 import { createKit } from '../kit/kit.ts'
 import { createLimitGroup, type LimitGroupOptions } from '../kit/limit.ts'
@@ -63,7 +64,7 @@ export interface SetupApp {
    */
   readonly process: ProcessPlace
   /** The log of a module; a name of the application's own always passes the trace filter. */
-  logger(module: string): ModuleLogger
+  logger(module: string): AuthorLogger
   /** The channel with a name, as `ctx.channel` gives it. */
   readonly channel: Events['channel']
   /** The queue with a name, as `ctx.queue` gives it. */
@@ -107,7 +108,7 @@ export function buildApplication(
     onProblem: (message) => log('response').warn(message),
   })
   const routesFolder = inFolder(config['paths.routes'])
-  const misuses = new RateLimited((message) => log('error').warn(message), 1000)
+  const misuses = new RateLimited(log('error').warn, 1000)
   const webSockets = new WebSocketHost({
     workers: config['pool_ws.workers'],
     maxMessageBytes: config['pool_ws.max_message_kb'] * 1024,
@@ -124,13 +125,10 @@ export function buildApplication(
     root,
     modules,
     reports: {
-      late: (ctx, error) =>
-        log('error').error(
-          withRequestId(`${label(ctx)}: a middleware did not wait for next(), which failed`, ctx),
-          error,
-        ),
-      misuse: (ctx, message) =>
-        misuses.say(withRequestId(`${label(ctx)}: ${message}`, ctx), `${ctx.routeName} ${message}`),
+      late: (request, thrown) =>
+        log('error').error('a middleware did not wait for next(), which failed', { thrown, request, isLabelled: true }),
+      misuse: (request, message) =>
+        misuses.say(message, `${request.routeName} ${message}`, { request, isLabelled: true }),
     },
     webSockets: {
       load: () => webSockets.load(),
@@ -147,12 +145,12 @@ export function buildApplication(
     app: {
       config: withGroups(config),
       process: { number, count },
-      logger: log,
+      logger: (module) => authorLogger(log(module)),
       channel: events.channel,
       queue: events.queue,
     },
     teardownTimeoutMs: (config['server.stop_timeout_s'] * 1000) / 4,
-    onProblem: (message, error) => log('error').error(message, error),
+    onProblem: (message, thrown) => log('error').error(message, { thrown }),
   })
   const application = new Application<SetupApp>({
     root,

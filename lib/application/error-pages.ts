@@ -5,7 +5,6 @@
 import { join, relative } from 'node:path'
 import type { CoreContext } from '../http/context.ts'
 import type { ErrorPage, PageForError } from '../http/error-reply.ts'
-import { withRequestId } from '../http/label.ts'
 import { STATUS_CODES } from '../http/node-http.ts'
 import type { KitMembers } from '../kit/kit.ts'
 import { formHelpers } from '../kit/validate-form.ts'
@@ -42,7 +41,7 @@ export function createErrorPages(folder: string, root: string, views: Views, log
       if (failed.get(path) === version) return null
       failed.set(path, version)
       const what = `Cannot show the error page ${relative(root, path)}`
-      log.error(withRequestId(`${what}; the built-in page is shown until it changes`, ctx), error)
+      log.error(`${what}; the built-in page is shown until it changes`, { thrown: error, request: ctx })
       return null
     }
   }

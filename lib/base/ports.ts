@@ -3,14 +3,38 @@
  * The rest of the server implements them structurally, and the composition root hands the implementations over.
  */
 
+/** A request that a line of the log is about. Its context is one, so nothing is copied. */
+export interface LoggedRequest {
+  /** The request id, which is made when it is first read. */
+  readonly id: string
+  /** The request id that is sent back; undefined while nobody has asked for one. */
+  readonly idToSend: string | undefined
+  readonly method: string
+  /** As sent, without the query. */
+  readonly path: string
+  /** Empty when no route answers. */
+  readonly routeName: string
+}
+
+/** What is known about a line of the log besides its message. */
+export interface LogDetails {
+  /** What was thrown: its stack follows the line, with those of its causes. */
+  readonly thrown?: unknown
+  readonly request?: LoggedRequest
+  /** Whether the line as text begins with the method, path and route of `request`, which the message does not name. */
+  readonly isLabelled?: boolean
+  readonly status?: number
+  readonly durationMs?: number
+  /** What the application adds. */
+  readonly fields?: Readonly<Record<string, unknown>> | undefined
+}
+
 /** The log of one module. Its functions may be called without it. */
 export interface LogPort {
-  debug(message: string): void
-  info(message: string): void
-  /** @param thrown its stack follows the line, with those of its causes */
-  warn(message: string, thrown?: unknown): void
-  /** @param thrown as that of `warn` */
-  error(message: string, thrown?: unknown): void
+  debug(message: string, details?: LogDetails): void
+  info(message: string, details?: LogDetails): void
+  warn(message: string, details?: LogDetails): void
+  error(message: string, details?: LogDetails): void
   /** Whether a DEBUG line would be written now, so that the caller can save building it. */
   readonly debugEnabled: boolean
 }

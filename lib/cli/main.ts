@@ -110,7 +110,7 @@ async function start(options: CommandOptions): Promise<void> {
   let app: App | undefined
   try {
     const service = await loadService()
-    const warn = (message: string): void => app?.logger('server').warn(message)
+    const warn = (message: string): void => app?.log('server').warn(message)
     const given: Given = service?.takeGiven(process.env, process.pid, warn) ?? { notes: [] }
     const { sharedPassword, listenFd, notifier, adapt } = given
     const read = load(options, given)
@@ -143,9 +143,9 @@ async function start(options: CommandOptions): Promise<void> {
       mark.begin()
       notifier?.ready(`listening on ${url}`)
     })
-    for (const { module, level, message } of notes) app.logger(module)[level](message)
+    for (const { module, level, message } of notes) app.log(module)[level](message)
     const last = mark.takeLast()
-    if (last !== undefined) app.logger('server').warn(last)
+    if (last !== undefined) app.log('server').warn(last)
     // A stop that comes during the start does not wait for the start.
     await Promise.race([started, app.stopped])
     await app.stopped
@@ -175,14 +175,14 @@ async function startWorker(number: number): Promise<void> {
 }
 
 function handleSignalsOf(app: App, notifier: Given['notifier']): void {
-  const log = app.logger('server')
+  const log = app.log('server')
   const apply = (type: CommandType): unknown => app.control.apply({ type })
   handleSignals(log, notifier, {
     stop: () => apply('stop'),
     reopenLogs: () => apply('logs.reopen'),
     apply,
     failed: (signal, error) =>
-      log.error(`${signal}: ${reasonOf(error)}`, error instanceof ReloadError ? undefined : error),
+      log.error(`${signal}: ${reasonOf(error)}`, { thrown: error instanceof ReloadError ? undefined : error }),
   })
 }
 

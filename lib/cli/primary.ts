@@ -30,7 +30,7 @@ export async function runPrimary(
   const { config } = loaded
   const logs = openLogs(config, resolve(loaded.folder, config['paths.log']))
   const log = logs.module('server')
-  handleUncaught({ logger: logs.module, config, closeLogs: () => logs.close() })
+  handleUncaught({ log: logs.module, config, closeLogs: () => logs.close() })
   log.info(startLine(loaded, `${count} workers, `))
   for (const { module, level, message } of notes) logs.module(module)[level](message)
   const last = mark.takeLast()

@@ -69,7 +69,7 @@ export function handleSignals(log: ModuleLogger, notifier: Given['notifier'], ac
 
 /** The log of a process: that of an app, or of one that has none. */
 interface ProcessLog {
-  readonly logger: (module: string) => ModuleLogger
+  readonly log: (module: string) => ModuleLogger
   readonly config: Config
   readonly closeLogs: () => void
 }
@@ -89,12 +89,12 @@ export function handleUncaught(log: ProcessLog, isHarmless: (error: unknown) => 
 
 /** Logs why the server ends; on standard error too when the log does not go to the console. */
 export function logFatal(
-  { logger, config }: Pick<ProcessLog, 'logger' | 'config'>,
+  { log, config }: Pick<ProcessLog, 'log' | 'config'>,
   module: string,
   message: string,
   thrown: unknown,
 ): void {
-  logger(module).fatal(message, thrown)
+  log(module).fatal(message, { thrown })
   if (!config['log.console']) process.stderr.write(`${message}\n`)
 }
 

@@ -32,7 +32,7 @@ export async function runWorker(number: number): Promise<void> {
     await app.stopped
   } catch (error) {
     status = isFileError(error) ? exitStatus.config : exitStatus.failed
-    const log = app ?? { logger: logs.module, config: options.loaded.config }
+    const log = app ?? { log: logs.module, config: options.loaded.config }
     logFatal(log, 'server', reasonOf(error), isOfOperator(error) ? undefined : error)
     peer.tell('process.fails', reasonOf(error))
     if (app === undefined) logs.close()

@@ -13,7 +13,6 @@ import type { LogPort, OpenLog } from '../base/ports.ts'
 import { isAbortError } from '../base/reason.ts'
 import type { CoreContext } from '../http/context.ts'
 import type { HttpError } from '../http/errors.ts'
-import { label, withRequestId } from '../http/label.ts'
 import type { EndReason, ParkedReply } from '../http/parked.ts'
 import type { ReadyReply, StreamReply } from '../http/reply.ts'
 import { connectionOf } from './connection.ts'
@@ -153,7 +152,7 @@ export class RestPool {
     const { ctx } = parked
     if (parked.state !== 'over') return this.end(parked, 'failed', error)
     if (isAbortError(error)) return
-    this.#errorLog.error(withRequestId(`${label(ctx)}: failed after its wait had ended`, ctx), error)
+    this.#errorLog.error('failed after its wait had ended', { thrown: error, request: ctx, isLabelled: true })
   }
 
   /** Call when the client has disconnected or the answer has ended. */
@@ -273,6 +272,6 @@ export class RestPool {
   }
 
   #tell(parked: ParkedReply, what: string): void {
-    this.#log.debug(`${label(parked.ctx)}: ${what}`)
+    this.#log.debug(what, { request: parked.ctx, isLabelled: true })
   }
 }

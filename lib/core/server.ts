@@ -20,7 +20,7 @@ import { errorReply, toHttpError, type PageForError } from '../http/error-reply.
 import { HttpError, Refusal, type ErrorCode } from '../http/errors.ts'
 import type { ContextClass } from '../http/features.ts'
 import { checkFraming, toOriginForm } from '../http/framing.ts'
-import { label, withRequestId } from '../http/label.ts'
+import { label } from '../http/label.ts'
 import { ParkedReply } from '../http/parked.ts'
 import { BodyReply, emptyReply, type ReadyReply, type Reply, type StreamReply, UpgradeReply } from '../http/reply.ts'
 import type { Registry } from '../routing/registry.ts'
@@ -152,7 +152,7 @@ export function createRequestServer(parts: ServerParts) {
 
   /** Answers 503; the log gets one line a second at most. Not thrown: that takes a fifth of the time of a refusal. */
   function refuse(ctx: CoreContext, error: HttpError, state: string): void {
-    refusals.say(withRequestId(`refused ${label(ctx)}: ${state}`, ctx))
+    refusals.say(`refused ${label(ctx)}: ${state}`, '', { request: ctx })
     fail(ctx, error)
   }
 
@@ -265,10 +265,8 @@ export function createRequestServer(parts: ServerParts) {
   }
 
   function cut(ctx: CoreContext, error: unknown): void {
-    responseLog.error(
-      withRequestId(`${label(ctx)}: the error could not be answered, so the connection was cut`, ctx),
-      error,
-    )
+    const details = { thrown: error, request: ctx, isLabelled: true }
+    responseLog.error('the error could not be answered, so the connection was cut', details)
     ctx.response.destroy()
   }
 
@@ -299,20 +297,22 @@ export function createRequestServer(parts: ServerParts) {
     if (!ctx.running) discard(ctx) // Else its action may still read a body that has come whole.
     const { parked } = ctx
     if (parked !== undefined) restPool.left(parked)
-    else if (wasCut(ctx)) cutAnswers.say(`${label(ctx)}: the connection ended before its answer had left whole`)
+    else if (wasCut(ctx)) cutAnswers.say(cutAnswer, '', { request: ctx, isLabelled: true })
     const endedAtMs = Date.now()
     if (ctx.counted) parts.metrics.record(ctx, parked === undefined, endedAtMs)
     accessLog?.write(ctx, endedAtMs)
     if (requestLog.debugEnabled) {
-      requestLog.debug(`${label(ctx)} -> ${ctx.sentStatus} in ${ctx.durationMs.toFixed(3)} ms`)
+      const { sentStatus: status, durationMs } = ctx
+      const message = `${label(ctx)} -> ${status} in ${durationMs.toFixed(3)} ms`
+      requestLog.debug(message, { request: ctx, status, durationMs })
     }
     if (!ctx.running) leave()
     connectionOf(ctx.request.socket).ended(ctx.request)
   }
 
   function discard(ctx: CoreContext): void {
-    ctx.discardBody()?.catch((error: unknown) => {
-      responseLog.error(withRequestId(`${label(ctx)}: an upload's temporary files could not be removed`, ctx), error)
+    ctx.discardBody()?.catch((thrown: unknown) => {
+      responseLog.error("an upload's temporary files could not be removed", { thrown, request: ctx, isLabelled: true })
     })
   }
 
@@ -324,8 +324,10 @@ export function createRequestServer(parts: ServerParts) {
   function report(ctx: CoreContext, error: HttpError | Refusal): void {
     const { cause = error } = error
     const logged = error.status >= 500 && !loggedElsewhere.has(error.code) && !(ctx.left && isAbortError(cause))
-    if (logged) errorLog.error(withRequestId(`${label(ctx)}: ${error.message}`, ctx), cause)
-    else if (requestLog.debugEnabled) requestLog.debug(`${label(ctx)}: ${error.status} ${error.code}: ${error.message}`)
+    const { status, code, message } = error
+    const details = { request: ctx, isLabelled: true, status }
+    if (logged) errorLog.error(message, { ...details, thrown: cause })
+    else if (requestLog.debugEnabled) requestLog.debug(`${status} ${code}: ${message}`, details)
   }
 
   return {
@@ -361,6 +363,7 @@ function mayWait(ctx: CoreContext, reply: Reply): reply is BodyReply {
 }
 
 const noTarget = new HttpError(400, 'bad_request', 'The request target is neither a path nor a URL')
+const cutAnswer = 'the connection ended before its answer had left whole'
 const unknownExpectation = new HttpError(417, 'expectation_failed', 'Expect takes 100-continue only')
 
 /** Errors that are logged at most once a second by others, not for each request. */

@@ -67,7 +67,7 @@ export function createStop(options: StopOptions) {
       const finished = await endsWithin(deadline - performance.now(), options.finish())
       if (!finished) log.warn('the background work did not end in time')
     } catch (error) {
-      log.error('the background work could not be ended', error)
+      log.error('the background work could not be ended', { thrown: error })
     }
     log.info(options.lastLine)
     resolveDone()

@@ -9,7 +9,7 @@ import { prepareSettings, readSettings, type BuiltInGroup } from '../chain/setti
 import type { Middleware, Next } from '../chain/compose.ts'
 import type { CoreContext } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
-import { label, withRequestId } from '../http/label.ts'
+import { label } from '../http/label.ts'
 import { createOriginCheck } from '../http/origin.ts'
 import type { SessionMembers } from '../session/feature.ts'
 import type { TokenOptions } from '../tokens/signature.ts'
@@ -112,7 +112,7 @@ function refuse({ log, settings }: Parts, ctx: CsrfContext, reason: CsrfReason):
   const { redirect } = settings()
   // A program would follow the redirect and take the page for a success.
   if (redirect === '' || ctx.errorFormat === 'json') return refuseWithJson(log, ctx, reason)
-  log.warn(refusalLine(ctx, reason))
+  log.warn(refusalLine(ctx, reason), { request: ctx })
   // A request of another site comes without the user's cookie, and that of a new session would replace it.
   const mayTell = ctx.session.isOpen && (ctx.session.came || ofThisSite(ctx) === 'same')
   if (mayTell) ctx.flash('csrf').set('error', csrfReasons[reason])
@@ -120,16 +120,16 @@ function refuse({ log, settings }: Parts, ctx: CsrfContext, reason: CsrfReason):
 }
 
 function refuseWithJson(log: LogPort, ctx: CoreContext, reason: CsrfReason): void {
-  log.warn(refusalLine(ctx, reason))
+  log.warn(refusalLine(ctx, reason), { request: ctx })
   ctx.json({ error: 'csrf_invalid', reason }, 403)
 }
 
 function refusalLine(ctx: CoreContext, reason: CsrfReason): string {
-  return withRequestId(`${label(ctx)} was refused by the CSRF check: ${reason}`, ctx)
+  return `${label(ctx)} was refused by the CSRF check: ${reason}`
 }
 
 function refuseWithoutSession(log: LogPort, ctx: CoreContext): void {
   const advice = `add SVC_MwSession before it to the middleware of route "${ctx.routeName}"`
-  log.error(withRequestId(`${ctx.method} ${ctx.path} was not served: SVC_MwCsrf has no session: ${advice}`, ctx))
+  log.error(`${ctx.method} ${ctx.path} was not served: SVC_MwCsrf has no session: ${advice}`, { request: ctx })
   ctx.json({ error: 'csrf_requires_session' }, 500)
 }

@@ -47,7 +47,7 @@ export async function openWatch({ loaded, configFile, log, changed }: WatchOptio
       if (saved !== '') log.info(`${basename(saved)} was ${became}: ${whatNeedsRestart(configFiles[0] ?? '', before)}`)
       const others = paths.filter((path) => !configFiles.includes(path))
       if (others.length === 0) return
-      await changed(others).catch((error: unknown) => log.error('Cannot take up what was saved', error))
+      await changed(others).catch((thrown: unknown) => log.error('Cannot take up what was saved', { thrown }))
     },
     warn: log.warn,
   })

@@ -10,7 +10,6 @@ import { Heartbeat } from '../base/heartbeat.ts'
 import { hasToken } from '../base/token.ts'
 import type { CoreContext } from '../http/context.ts'
 import { isHttpError } from '../http/errors.ts'
-import { label, withRequestId } from '../http/label.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import { RateLimited } from '../base/rate-limited.ts'
 import type { Broker, SourceLimits } from './broker.ts'
@@ -69,7 +68,7 @@ export function createEvents(options: EventsOptions): Events {
   const broker = options.broker ?? new LocalBroker({ now })
   const counts: EventCounts = { published: 0, delivered: 0, slow: 0 }
   const slowStreams = new RateLimited(log('worker_otros').info, 1000)
-  const failures = new RateLimited((message) => log('error').error(message), 1000)
+  const failures = new RateLimited(log('error').error, 1000)
   let cutOff: Error | undefined
   const services: SourceServices = {
     broker,
@@ -79,7 +78,7 @@ export function createEvents(options: EventsOptions): Events {
       return cutOff
     },
     logError: (message, error) => {
-      if (!isAway(error)) log('error').error(message, error)
+      if (!isAway(error)) log('error').error(message, { thrown: error })
     },
     logRejection: (message, outcome) => {
       if (outcome instanceof Promise) {
@@ -91,7 +90,7 @@ export function createEvents(options: EventsOptions): Events {
     logSlow: (message) => slowStreams.say(message),
     maxUnreadBytes,
   }
-  const replaced = new RateLimited((message) => log('error').warn(message), 1000)
+  const replaced = new RateLimited(log('error').warn, 1000)
   const channels = new Map<string, Channel>()
   const queues = new Map<string, Queue>()
   const all = (): (Channel | Queue)[] => [...channels.values(), ...queues.values()]
@@ -139,8 +138,8 @@ export function createEvents(options: EventsOptions): Events {
     checkCacheControl: (ctx) => {
       const set = ctx.outgoingIfAny?.get('Cache-Control')
       if (set === undefined || hasToken(set, 'no-store')) return
-      const message = `${label(ctx)}: Cache-Control "${set}" is replaced: what waits for events is no-store`
-      replaced.say(withRequestId(message, ctx), ctx.routeName)
+      const message = `Cache-Control "${set}" is replaced: what waits for events is no-store`
+      replaced.say(message, ctx.routeName, { request: ctx, isLabelled: true })
     },
     status: () => ({ ...counts, dropped: broker.dropped }),
     sweep,

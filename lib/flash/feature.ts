@@ -7,7 +7,6 @@
 import type { CoreContext } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
 import { isPrefetch } from '../http/origin.ts'
-import { withRequestId } from '../http/label.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { SessionMembers } from '../session/feature.ts'
 import { FlashBag, RequestFlash } from './bag.ts'
@@ -26,7 +25,7 @@ export function flashFeature(log: (module: string) => ModuleLogger): Feature {
     if (warnedRoutes.has(route)) return
     warnedRoutes.add(route)
     const message = `flash on route "${route}" has no session: add SVC_MwSession to its middleware`
-    log('error').warn(withRequestId(message, ctx))
+    log('error').warn(message, { request: ctx })
   }
 
   const make = (ctx: Context) => {

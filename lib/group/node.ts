@@ -8,7 +8,6 @@
  * The newest state counts, wherever it is: when the engine comes back with an older state or none, the node writes its
  * own.
  */
-import { hostname } from 'node:os'
 import { performance } from 'node:perf_hooks'
 import { judge, type AdminCredentials } from '../admin/credentials.ts'
 import {
@@ -21,6 +20,7 @@ import {
 } from '../application/desired-state.ts'
 import { changeRouteFile, type RouteFileChange } from '../application/persisted-routes.ts'
 import type { StateStore } from '../application/state-store.ts'
+import { nodeName } from '../base/node-name.ts'
 import { endsWithin } from '../base/deadline.ts'
 import { reasonOf } from '../base/reason.ts'
 import { SerialQueue } from '../base/serial-queue.ts'
@@ -137,7 +137,7 @@ export class Node implements NodesView, StateStore {
       own: () => (this.#processes as NodeProcesses).errors(), // open() sets them before the first beat.
       clearOwn: (beforeMs) => (this.#processes as NodeProcesses).clearErrors(beforeMs),
     })
-    this.#name = nameOf(config['server.port'])
+    this.#name = nodeName(config['server.port'])
   }
 
   get isReady(): boolean {
@@ -195,7 +195,7 @@ export class Node implements NodesView, StateStore {
 
   /** Call it when the server listens. @param port 0: it listens on a Unix socket */
   listens(port: number): void {
-    this.#name = nameOf(port)
+    this.#name = nodeName(port)
     void this.#membership.beat()
   }
 
@@ -445,11 +445,6 @@ class PendingError extends Error {
 /** @throws HttpError 503 while the engine is away */
 function rethrowAnswer(error: unknown): never {
   throw answerFor(error)
-}
-
-/** @param port 0: there is none, or it is known only later */
-function nameOf(port: number): string {
-  return port === 0 ? hostname() : `${hostname()}:${port}`
 }
 
 function twoChanges({ version: number }: DesiredState): string {

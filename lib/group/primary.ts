@@ -93,7 +93,7 @@ export function startPrimary(options: PrimaryOptions) {
   const counts = { events: ofEvents, sessions: () => sessions.counts, log: general, accessLog: access }
   const warnings = (): readonly string[] => [...problems(), ...supervisor.warnings()]
   const own = createPrimaryProcess({ ...counts, eventLoop, warnings }, logs)
-  const readings = createReadingsHost({ own, count, report: (message, error) => log.error(message, error) })
+  const readings = createReadingsHost({ own, count, report: (message, thrown) => log.error(message, { thrown }) })
   const watch = createWatch({ log, patience: config['server.hang_timeout_s'] })
   // An error that prevents the start is found by each worker too, which exits with its status.
   const opened = shared?.opened().then(openNode, () => {})

@@ -55,10 +55,11 @@ export async function joinPrimary(number: number, app: Promise<App>): Promise<Wo
   state = createWorkerState(peer, joining.isShared)
   const { config } = loaded
   const logFolder = resolve(loaded.folder, config['paths.log'])
-  const logs = openLogs(config, logFolder, {
+  const targets = {
     general: new PipeTarget(withoutBlocking(logFds.general), resolve(logFolder, config['log.file'])),
     access: new PipeTarget(withoutBlocking(logFds.access), resolve(logFolder, config['access_log.file'])),
-  })
+  }
+  const logs = openLogs(config, logFolder, targets, number)
   const damaged = new RateLimited(logs.module('error').error, 1000)
   report = (message) => damaged.say(message)
   const options: WorkerParts['options'] = {

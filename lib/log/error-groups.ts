@@ -6,8 +6,8 @@
  */
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { partsOfLabel, requestIdOf } from '../http/label.ts'
 import { copyOf, escapeControls } from './line.ts'
+import { requestIdOf, type LogRecord } from './record.ts'
 
 /** Errors of one cause. */
 export interface ErrorGroup {
@@ -60,19 +60,15 @@ export class ErrorGroups {
   readonly #groups = new Map<string, Counted>()
   #bytes = 0
 
-  /**
-   * Counts a line of the log. It never throws.
-   * @param stack the lines below it, as `stackLines` makes them; '' for none
-   */
-  add(timeMs: number, module: string, message: string, stack: string): void {
-    const id = requestIdOf(message)
-    const { route, text } = partsOfLabel(message)
+  /** Counts a line of the log. It never throws. */
+  add(record: LogRecord): void {
+    const { timeMs, module, message, stack, request } = record
     const copy = (part: string | undefined): string[] => (part === undefined ? [] : [copyOf(part, maxTextLength)])
     const lines = stack === '' ? [] : stack.slice(0, readStackLength).split('\n')
     const place = placeOf(lines) ?? module
     const title = lines[0]?.trim() ?? ''
     const isValue = title === '' || /^["'`]/.test(title) // A text that was thrown is a value.
-    const shown = withoutValues(isValue ? text : title)
+    const shown = withoutValues(isValue ? message : title)
     const key = `${place}\n${shown}`
     const before = this.#groups.get(key)
     const minute = Math.floor(timeMs / minuteMs)
@@ -85,8 +81,8 @@ export class ErrorGroups {
       count: (before?.count ?? 0) + 1,
       first_at: before?.first_at ?? timeMs,
       last_at: timeMs,
-      routes: lastOf(before?.routes, ...copy(route)),
-      requests: lastOf(before?.requests, ...copy(id)),
+      routes: lastOf(before?.routes, ...copy(request?.routeName || undefined)),
+      requests: lastOf(before?.requests, ...copy(requestIdOf(record))),
       stack: copyOf(ownFramesFirst(lines).join('\n'), maxStackLength),
       byMinute,
     })

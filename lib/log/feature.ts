@@ -1,23 +1,25 @@
 /**
- * The logs in the context: `log` (module `app`), `logger(module)`, and the short names of the specification.
+ * The logs as applications have them: in the context `log` (module `app`), `logger(module)` and the short names of the
+ * specification; outside of requests the same functions without a request.
  */
-import type { LogPort } from '../base/ports.ts'
-import { isError } from '../base/reason.ts'
+import type { Logger as AuthorLogger, LogFields } from 'svc'
+import type { LogDetails, LoggedRequest } from '../base/ports.ts'
+import { isObject } from '../base/object.ts'
+import { isError, textOf } from '../base/reason.ts'
 import type { CoreContext } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
-import { withRequestId } from '../http/label.ts'
-import { titleOf, type Logger, type ModuleLogger } from './logger.ts'
+import type { Logger, ModuleLogger } from './logger.ts'
 
-type Context = CoreContext & { readonly log: ModuleLogger }
+type Context = CoreContext & { readonly log: AuthorLogger }
 
 /** Makes the feature for a server's general log. */
 export function logFeature(logger: Logger): Feature {
   const log = logger.module('app')
   const members: Readonly<Record<string, (ctx: Context) => unknown>> = {
-    log: (ctx) => namingRequest(log, ctx),
-    logger: (ctx) => (module: string) => namingRequest(logger.module(module), ctx),
-    ld: () => log.debug,
-    l: () => log.info,
+    log: (ctx) => authorLogger(log, ctx),
+    logger: (ctx) => (module: string) => authorLogger(logger.module(module), ctx),
+    ld: ({ log: { debug } }) => debug,
+    l: ({ log: { info } }) => info,
     lw: ({ log: { warn } }) => warn,
     le: ({ log: { error } }) => error,
     lf: ({ log: { fatal } }) => fatal,
@@ -25,17 +27,48 @@ export function logFeature(logger: Logger): Feature {
   return { name: 'log', members: Object.entries(members).map(([name, make]) => ({ name, make })) }
 }
 
-/** The log of a module, with the request's id in its lines from WARN up. */
-function namingRequest(log: ModuleLogger, ctx: Context): ModuleLogger {
-  const named = (write: LogPort['error']) => (message: unknown, thrown?: unknown) =>
-    write(withRequestId(titleOf(message), ctx), thrown ?? (isError(message) ? message : undefined))
-  const own = Object.assign((message: string) => log.info(message), {
-    debug: log.debug,
-    info: log.info,
-    warn: named(log.warn),
-    error: named(log.error),
-    fatal: named(log.fatal),
+/**
+ * The log of a module as applications call it: a message, then what was thrown, then fields; either may be left out.
+ * @param request the request that the lines are about, if any
+ */
+export function authorLogger(log: ModuleLogger, request?: LoggedRequest): AuthorLogger {
+  type Write = (message: unknown, thrownOrFields?: unknown, fields?: unknown) => void
+  const forAuthors = (write: ModuleLogger['info']): Write => {
+    return (message, second, third) => write(titleOf(message), detailsOf(message, second, third, request))
+  }
+  const info = forAuthors(log.info)
+  const made = Object.assign((message: string, fields?: LogFields) => info(message, fields), {
+    debug: forAuthors(log.debug),
+    info,
+    warn: forAuthors(log.warn),
+    error: forAuthors(log.error),
+    fatal: forAuthors(log.fatal),
   })
-  const complete: unknown = Object.defineProperty(own, 'debugEnabled', { get: () => log.debugEnabled })
-  return complete as ModuleLogger // It has every member now.
+  const debugEnabled = { get: () => log.debugEnabled, enumerable: true }
+  return Object.defineProperty(made, 'debugEnabled', debugEnabled) as AuthorLogger // It has every member now.
+}
+
+/** Tells fields, which are a plain object, from what was thrown, which may be anything. */
+function detailsOf(message: unknown, second: unknown, third: unknown, request: LoggedRequest | undefined): LogDetails {
+  const thrown = isFields(second) ? undefined : second
+  return {
+    ...(request !== undefined && { request }),
+    thrown: thrown ?? (isError(message) ? message : undefined),
+    fields: [second, third].find(isFields),
+  }
+}
+
+function isFields(value: unknown): value is LogFields {
+  try {
+    if (!isObject(value)) return false
+    const prototype: unknown = Object.getPrototypeOf(value)
+    return prototype === Object.prototype || prototype === null
+  } catch {
+    return false // A revoked proxy.
+  }
+}
+
+/** A message as text; JavaScript can pass one that is no string. The stack of an error follows its line. */
+function titleOf(message: unknown): string {
+  return typeof message === 'string' ? message : textOf(message).split('\n', 1).join()
 }

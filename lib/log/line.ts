@@ -32,8 +32,11 @@ export function escapeCharacter(character: string): string {
 
 /** The text as a JSON string (RFC 8259) in which DEL, C1, U+2028 and U+2029 are escaped as well. */
 export function jsonString(text: string): string {
-  if (!needsJson.test(text)) return `"${text}"`
-  const json = JSON.stringify(text)
+  return needsJson.test(text) ? escapeInJson(JSON.stringify(text)) : `"${text}"`
+}
+
+/** A JSON text in which DEL, C1, U+2028 and U+2029 are escaped as well. */
+export function escapeInJson(json: string): string {
   return jsonControls.test(json) ? json.replace(eachJsonControl, (each) => `\\u${hex(each.charCodeAt(0), 4)}`) : json
 }
 

@@ -5,34 +5,37 @@
  * throws, whatever it is given.
  */
 import { resolve } from 'node:path'
-import type { LogPort } from '../base/ports.ts'
-import { isError, textOf } from '../base/reason.ts'
+import type { LogDetails, LogPort } from '../base/ports.ts'
 import type { Config } from '../config/table.ts'
 import { Appender } from './appender.ts'
 import { ConsoleLines, createProcessConsole } from './console.ts'
-import { createJsonClock, createTextClock, escapeControls, jsonString } from './line.ts'
+import { escapeControls } from './line.ts'
 import { RotatingFile } from './log-file.ts'
 import type { LogParts, LogReports } from './log-file.ts'
+import {
+  createJsonForm,
+  createTextForm,
+  levels,
+  type Level,
+  type LogOrigin,
+  type LogRecord,
+  type RenderRecord,
+} from './record.ts'
 import { stackLines } from './stack.ts'
 import { Trace, traceModules } from './trace.ts'
 
-/** The levels, the lowest first. */
-export const levels = ['debug', 'info', 'warn', 'error', 'fatal'] as const
-
-/** The name of a level. */
-export type Level = (typeof levels)[number]
-
 /** The logger of one module. Calling it writes an INFO line. */
 export interface ModuleLogger extends LogPort {
-  (message: string): void
-  /** @param thrown its stack follows the line, with those of its causes */
-  fatal(message: string, thrown?: unknown): void
+  (message: string, details?: LogDetails): void
+  fatal(message: string, details?: LogDetails): void
 }
 
 /** What the general log is given besides its settings. */
 export interface LoggerParts extends LogParts {
-  /** Called with each line before it is written, as it was logged, and with its stack or ''. It must not throw. */
-  readonly onLine?: (timeMs: number, level: Level, module: string, message: string, stack: string) => void
+  /** Called with each line before it is written. It must not throw. */
+  readonly onRecord?: (record: LogRecord) => void
+  /** Which process and node the lines are from, where there are several. */
+  readonly origin?: LogOrigin
 }
 
 const megabyte = 2 ** 20
@@ -50,7 +53,7 @@ export const silentLogger: ModuleLogger = Object.assign((): void => {}, {
   debugEnabled: false,
 })
 
-type Write = (message: unknown, thrown?: unknown) => void
+type Write = (message: string, details?: LogDetails) => void
 
 /** The general log. Everything is synchronous. */
 export class Logger extends Appender {
@@ -58,8 +61,8 @@ export class Logger extends Appender {
   readonly #modules = new Map<string, ModuleLogger>()
   readonly #console: ConsoleLines | undefined
   readonly #threshold: number
-  readonly #renderLine: RenderLine
-  readonly #onLine: LoggerParts['onLine']
+  readonly #formOf: (level: Level, module: string) => RenderRecord
+  readonly #onRecord: LoggerParts['onRecord']
   readonly #now: () => number
 
   /**
@@ -67,7 +70,7 @@ export class Logger extends Appender {
    * @param folder `paths.log`, absolute
    */
   constructor(config: Config, folder: string, parts: LoggerParts = {}) {
-    const { target, onLine, now = Date.now, consolePort = createProcessConsole(), fileSystem } = parts
+    const { target, onRecord, origin = {}, now = Date.now, consolePort = createProcessConsole(), fileSystem } = parts
     const reports: LogReports = {
       report: (level, message) => this.module('logger')[level](message),
       alert: (message) => consolePort.error(`${escapeControls(message)}\n`),
@@ -79,8 +82,8 @@ export class Logger extends Appender {
     this.trace = new Trace(Object.fromEntries(traceModules.map((module) => [module, config[`trace.${module}`]])))
     this.#threshold = levels.indexOf(config['log.level'])
     this.#now = now
-    this.#onLine = onLine
-    this.#renderLine = config['log.format'] === 'json' ? createJsonLine() : createTextLine()
+    this.#onRecord = onRecord
+    this.#formOf = config['log.format'] === 'json' ? createJsonForm(origin) : createTextForm()
     const prints = config['log.console'] && target === undefined
     this.#console = prints ? new ConsoleLines(consolePort) : undefined
   }
@@ -135,59 +138,28 @@ export class Logger extends Appender {
     const [writeDebug, writeInfo, warn, error, fatal] = writers as [Write, Write, Write, Write, Write] // one per level
     const debugs = threshold <= levels.indexOf('debug')
     const infos = threshold <= levels.indexOf('info')
-    const debug = (message: string): void => {
-      if (debugs && traced.on) writeDebug(message)
+    const debug: Write = (message, details) => {
+      if (debugs && traced.on) writeDebug(message, details)
     }
-    const info = (message: string): void => {
-      if (infos && traced.on) writeInfo(message)
+    const info: Write = (message, details) => {
+      if (infos && traced.on) writeInfo(message, details)
     }
-    const log = Object.assign((message: string): void => info(message), { debug, info, warn, error, fatal })
+    const call: Write = (message, details) => info(message, details)
+    const log = Object.assign(call, { debug, info, warn, error, fatal })
     Object.defineProperty(log, 'debugEnabled', { get: () => debugs && traced.on, enumerable: true })
     return log as typeof log & { readonly debugEnabled: boolean } // defined in the line above
   }
 
   #createWriter(level: Level, module: string): Write {
-    const renderLine = this.#renderLine(level, module)
-    const onLine = this.#onLine
-    return (message, thrown) => {
-      const text = titleOf(message)
-      const nowMs = this.#now()
-      const cause = thrown ?? (isError(message) ? message : undefined)
-      const stack = cause === undefined ? '' : stackLines(cause).join('\n')
-      const line = renderLine(nowMs, text, stack)
-      onLine?.(nowMs, level, module, text, stack)
+    const render = this.#formOf(level, module)
+    return (message, details) => {
+      const thrown = details?.thrown
+      const stack = thrown === undefined ? '' : stackLines(thrown).join('\n')
+      const record = { ...details, timeMs: this.#now(), level, module, message, stack }
+      const line = render(record)
+      this.#onRecord?.(record)
       this.#console?.append(line)
       this.append(line)
     }
   }
-}
-
-/** Prepares the constant parts of the lines of a level and module, and returns the function that renders a line. */
-type RenderLine = (level: Level, module: string) => (nowMs: number, message: string, stack: string) => string
-
-function createTextLine(): RenderLine {
-  const clock = createTextClock()
-  return (level, module) => {
-    const head = `] [${level.toUpperCase().padEnd(5)}] [${escapeControls(module)}] `
-    return (nowMs, message, stack) => {
-      const line = `[${clock(nowMs)}${head}${escapeControls(message)}\n`
-      return stack === '' ? line : `${line}${stack}\n`
-    }
-  }
-}
-
-function createJsonLine(): RenderLine {
-  const clock = createJsonClock()
-  return (level, module) => {
-    const head = `","level":"${level}","module":${jsonString(module)},"message":`
-    return (nowMs, message, stack) => {
-      const member = stack === '' ? '' : `,"stack":${jsonString(stack)}`
-      return `{"time":"${clock(nowMs)}${head}${jsonString(message)}${member}}\n`
-    }
-  }
-}
-
-/** A message as text; JavaScript can pass one that is no string. An error's stack follows the line. */
-export function titleOf(message: unknown): string {
-  return typeof message === 'string' ? message : textOf(message).split('\n', 1).join()
 }

@@ -5,13 +5,15 @@
  * The access log always goes first: what happens to it, such as a full disk, is written to the general log, which must
  * still be open then.
  */
+import { nodeName } from '../base/node-name.ts'
 import { Recent } from '../base/recent.ts'
 import type { Config } from '../config/table.ts'
 import { AccessLog } from './access-log.ts'
 import { ErrorGroups } from './error-groups.ts'
 import type { LogReports, LogTarget } from './log-file.ts'
-import { Logger, type LoggerParts, type ModuleLogger } from './logger.ts'
+import { Logger, type ModuleLogger } from './logger.ts'
 import { keptLines, logLine, type LogLine } from './recent-lines.ts'
+import type { LogOrigin, LogRecord } from './record.ts'
 
 /** The open logs. */
 export type Logs = ReturnType<typeof openLogs>
@@ -20,19 +22,25 @@ export type Logs = ReturnType<typeof openLogs>
  * Opens the logs.
  * @param folder `paths.log`, absolute
  * @param targets where the lines of a worker go, instead of to files and console
+ * @param number that of this process, where there are several
  */
 export function openLogs(
   config: Config,
   folder: string,
   targets?: { readonly general: LogTarget; readonly access: LogTarget },
+  number?: number,
 ) {
+  const origin: LogOrigin = {
+    ...(number !== undefined && { process: number }),
+    ...(config['shared.url'] !== '' && { node: nodeName(config['server.port']) }),
+  }
   const recent = new Recent<LogLine>(keptLines)
   const errors = new ErrorGroups()
-  const onLine: LoggerParts['onLine'] = (timeMs, level, module, message, stack) => {
-    recent.add(logLine(timeMs, level, module, message, stack))
-    if (level === 'error' || level === 'fatal') errors.add(timeMs, module, message, stack)
+  const onRecord = (record: LogRecord): void => {
+    recent.add(logLine(record))
+    if (record.level === 'error' || record.level === 'fatal') errors.add(record)
   }
-  const general = new Logger(config, folder, { onLine, target: targets?.general })
+  const general = new Logger(config, folder, { onRecord, origin, target: targets?.general })
   const report: LogReports['report'] = (level, message) => general.module('logger')[level](message)
   const isKept = config['access_log.enabled']
   const access = isKept ? new AccessLog(config, folder, { report, target: targets?.access }) : undefined

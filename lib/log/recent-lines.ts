@@ -4,9 +4,8 @@
  * Its texts are copies: a short string that was cut from a long one (a piece of a request's body, for example) keeps
  * the long one in memory. A process keeps at most 1.4 million characters: 500 lines of 2,692.
  */
-import { requestIdOf } from '../http/label.ts'
-import { copyOf, escapeControls } from './line.ts'
-import type { Level } from './logger.ts'
+import { copyOf } from './line.ts'
+import { requestIdOf, textOfRecord, type Level, type LogRecord } from './record.ts'
 
 /** A line of the log. */
 export interface LogLine {
@@ -17,7 +16,7 @@ export interface LogLine {
   readonly module: string
   /** Without its stack and without control characters; at most its first 500 characters. */
   readonly message: string
-  /** The id of the request, where the message ends with one. It is here even where the message was cut. */
+  /** The id of the request that the line is about. It is here even where the message was cut. */
   readonly request_id?: string
   /** The lines below the message, where something was thrown; at most their first 2,000 characters. */
   readonly stack?: string
@@ -29,14 +28,15 @@ const maxMessageLength = 500
 const maxModuleLength = 64
 const maxStackLength = 2000
 
-/** Makes a line of what was logged. It never throws. */
-export function logLine(time: number, level: Level, module: string, message: string, stack = ''): LogLine {
-  const id = requestIdOf(message)
+/** Makes a line of a record. It never throws. */
+export function logLine(record: LogRecord): LogLine {
+  const { timeMs, level, module, stack } = record
+  const id = requestIdOf(record)
   return {
-    time,
+    time: timeMs,
     level,
     module: module.slice(0, maxModuleLength),
-    message: escapeControls(copyOf(message, maxMessageLength)).slice(0, maxMessageLength),
+    message: copyOf(textOfRecord(record), maxMessageLength),
     ...(id !== undefined && { request_id: copyOf(id, id.length) }),
     ...(stack !== '' && { stack: copyOf(stack, maxStackLength) }),
   }

@@ -52,7 +52,7 @@ export function createOperations(port: AdminPort) {
       log.info(`stop asked for by ${ctx.ip}`)
       if (isForm) {
         setTimeout(() => {
-          control.apply({ type: 'stop' }).catch((error: unknown) => log.error('Cannot stop', error))
+          control.apply({ type: 'stop' }).catch((thrown: unknown) => log.error('Cannot stop', { thrown }))
         }, buttonStopMs)
       } else {
         ctx.lastOnConnection = true

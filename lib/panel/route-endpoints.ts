@@ -5,7 +5,6 @@ import { ReloadError, RouteRefusedError, RoutesUnsavedError, type ReloadProblem 
 import type { CoreContext } from '../http/context.ts'
 import { isHttpError } from '../http/errors.ts'
 import type { Reply } from '../http/reply.ts'
-import { withRequestId } from '../http/label.ts'
 import type { RouteRecord } from '../routing/route.ts'
 import { readObject, refuse } from './json-body.ts'
 import { asksForJson, panelPage } from './page.ts'
@@ -20,7 +19,7 @@ function withPlace({ line, column, ...problem }: ReloadProblem): ReloadProblem {
 export function createRouteEndpoints(port: AdminPort) {
   const { control, match, routes, log } = port
   function unsaved(ctx: CoreContext, error: RoutesUnsavedError, name: string): Reply {
-    log.error(withRequestId(error.message, ctx))
+    log.error(error.message, { request: ctx })
     return refuse(ctx, 500, error.message, { name })
   }
 
@@ -84,7 +83,7 @@ export function createRouteEndpoints(port: AdminPort) {
         })
       } catch (error) {
         if (!(error instanceof ReloadError)) throw error
-        log.warn(withRequestId(`reload by ${ctx.ip} refused: ${error.message}`, ctx))
+        log.warn(`reload by ${ctx.ip} refused: ${error.message}`, { request: ctx })
         return refuse(ctx, 409, error.message, { errors: error.problems.map(withPlace) })
       }
     },

@@ -117,7 +117,7 @@ export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
     try {
       await work()
     } catch (error) {
-      log.error(`Cannot ${what}`, error)
+      log.error(`Cannot ${what}`, { thrown: error })
     }
   }
 

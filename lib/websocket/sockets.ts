@@ -9,7 +9,6 @@ import type { CoreContext as Context } from '../http/context.ts'
 import { HttpError, unserved } from '../http/errors.ts'
 import { createOriginCheck } from '../http/origin.ts'
 import { UpgradeReply } from '../http/reply.ts'
-import { withRequestId } from '../http/label.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import { Heartbeat } from '../base/heartbeat.ts'
 import { RateLimited } from '../base/rate-limited.ts'
@@ -71,14 +70,15 @@ export function createWebSockets(options: {
     heartbeat,
     maxMessageBytes,
     maxBufferedBytes: maxMessageBytes + bufferedBytes,
-    onError: (error, ctx) => errorLog.error(withRequestId(`${nameOf(ctx)}: a WebSocket handler failed`, ctx), error),
-    onProtocolError: (error, ctx) => socketLog.info(`${nameOf(ctx)}: closed with ${error.code}: ${error.message}`),
+    onError: (thrown, ctx) => errorLog.error(`${nameOf(ctx)}: a WebSocket handler failed`, { thrown, request: ctx }),
+    onProtocolError: ({ code, message }, ctx) =>
+      socketLog.info(`${nameOf(ctx)}: closed with ${code}: ${message}`, { request: ctx }),
     onSlow: (ctx) => {
       slow += 1
-      socketLog.warn(withRequestId(`${nameOf(ctx)}: cut, since the client does not read what is sent`, ctx))
+      socketLog.warn(`${nameOf(ctx)}: cut, since the client does not read what is sent`, { request: ctx })
     },
     onClosed: (ws, code, ctx) => {
-      if (socketLog.debugEnabled) socketLog.debug(`${nameOf(ctx)}: closed with ${code}`)
+      if (socketLog.debugEnabled) socketLog.debug(`${nameOf(ctx)}: closed with ${code}`, { request: ctx })
       ctx.abort()
       open.get(ws)?.close()
       if (!ctx.closed) emitClose(ctx.response) // The 101 answer could not be written; nothing else emits this.
@@ -102,9 +102,8 @@ export function createWebSockets(options: {
     if (upgrading === undefined) throw new Error('This request is not a WebSocket handshake')
     if (ctx.gone) return undefined
     if (pool.enter(ctx) === 'refused') {
-      refusals.say(
-        withRequestId(`refused WebSocket ${ctx.path} (${ctx.routeName}): ${pool.busy} connections are open`, ctx),
-      )
+      const state = `${pool.busy} connections are open`
+      refusals.say(`refused WebSocket ${ctx.path} (${ctx.routeName}): ${state}`, '', { request: ctx })
       throw unserved('All WebSocket connections are in use')
     }
     ctx.outgoing.set('Upgrade', 'websocket')

@@ -12,7 +12,6 @@ import { createContextClass, type ContextParts } from '../../lib/http/features.t
 import { respond } from '../../lib/core/respond.ts'
 import type { ReadyReply } from '../../lib/http/reply.ts'
 import type { ModuleLogger } from '../../lib/log/logger.ts'
-import { silentLogger } from '../../lib/log/logger.ts'
 import { compose, type Middleware } from '../../lib/chain/compose.ts'
 import { resourceIdFeature } from '../../lib/tokens/feature.ts'
 import { createResourceTokens } from '../../lib/tokens/resource-id.ts'
@@ -20,6 +19,7 @@ import { runWithSession, sessionFeature } from '../../lib/session/feature.ts'
 import { createMemoryStore } from '../../lib/stores/memory-store.ts'
 import type { SessionStore } from '../../lib/session/store.ts'
 import { listen } from '../support/listen.ts'
+import { keepingLogger } from '../support/log-lines.ts'
 import type { Answer } from '../support/request.ts'
 
 /** What a test's server is made of. */
@@ -56,7 +56,7 @@ export async function serveForms(t: Pick<TestContext, 'after'>, options: FormSer
   let synchronous = false
   const clock = { ms: 1_700_000_000_000 }
   const now = (): number => clock.ms
-  const log = (module: string): ModuleLogger => keepingLogger(module, lines)
+  const log = (module: string): ModuleLogger => keepingLogger((line) => lines.push(`${module} ${line}`), 'warn')
   const group = createCsrfGroup({ keys, trustedOrigins, log, now })
   if (options.settings !== undefined) group.prepare(options.settings).commit()
   const { store = createMemoryStore({ max: 1000, onFull: () => {} }) } = options
@@ -111,7 +111,3 @@ export function valueOf(html: string): string {
   return /value="([^"]*)"/.exec(html)?.[1] ?? ''
 }
 
-function keepingLogger(module: string, lines: string[]): ModuleLogger {
-  const keep = (level: string) => (message: string) => void lines.push(`${module} ${level} ${message}`)
-  return Object.assign((): void => {}, { ...silentLogger, warn: keep('WARN'), error: keep('ERROR') })
-}

@@ -5,13 +5,13 @@ import { createClientAddress } from '../../lib/http/client-address.ts'
 import type { FullContext } from '../support/context.ts'
 import { createContextClass } from '../../lib/http/features.ts'
 import { createListener } from '../../lib/core/listener.ts'
-import type { ModuleLogger } from '../../lib/log/logger.ts'
-import { silentLogger } from '../../lib/log/logger.ts'
+import { silentLogger, type ModuleLogger } from '../../lib/log/logger.ts'
 import { compose, type Chain } from '../../lib/chain/compose.ts'
 import type { RestPoolOptions } from '../../lib/core/rest-pool.ts'
 import { parsePattern } from '../../lib/routing/pattern.ts'
 import { Registry } from '../../lib/routing/registry.ts'
 import { tenSeconds } from '../support/deadlines.ts'
+import { keepingLogger } from '../support/log-lines.ts'
 import { createRequestServer, type RequestServer } from '../../lib/core/server.ts'
 
 /** A server with events and nothing else. */
@@ -37,10 +37,7 @@ export async function eventServer(
 ): Promise<EventServer> {
   const logged: string[] = []
   const log = (module: string): ModuleLogger => {
-    const write = (message: string, thrown?: unknown): void => {
-      logged.push(`${module}: ${message}${thrown === undefined ? '' : `: ${(thrown as Error).message}`}`)
-    }
-    return Object.assign(() => {}, silentLogger, { info: write, warn: write, error: write })
+    return keepingLogger((line) => logged.push(`${module}: ${line.replace(/^[A-Z]+ /, '')}`), 'info')
   }
   const events = createEvents({ log, ...options })
   const registry = new Registry<Chain>()

@@ -3,6 +3,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { createEvents } from '../../lib/events/events.ts'
 import { LocalBroker } from '../../lib/events/local-broker.ts'
 import type { SourceOptions } from '../../lib/events/source.ts'
+import { keepingLogger } from '../support/log-lines.ts'
 import { silentLogger } from '../../lib/log/logger.ts'
 import { request } from '../support/request.ts'
 import { until } from '../support/until.ts'
@@ -12,8 +13,7 @@ import { eventServer } from './event-server.ts'
 function begin(t: TestContext) {
   const clock = { time: 0 }
   const errors: string[] = []
-  const error = (message: string, thrown: unknown) => void errors.push(`${message}: ${(thrown as Error).message}`)
-  const log = () => Object.assign(() => {}, silentLogger, { error })
+  const log = () => keepingLogger((line) => errors.push(line.replace('ERROR ', '')), 'error')
   const events = createEvents({ log, now: () => clock.time })
   t.after(() => events.close())
   return { clock, errors, events }

@@ -11,7 +11,6 @@ import { createContextClass, type ViewScope } from '../../lib/http/features.ts'
 import { respond } from '../../lib/core/respond.ts'
 import type { ReadyReply } from '../../lib/http/reply.ts'
 import { createJwtGroup } from '../../lib/jwt/group.ts'
-import { silentLogger } from '../../lib/log/logger.ts'
 import type { ModuleLogger } from '../../lib/log/logger.ts'
 import type { PreparedSettings } from '../../lib/chain/settings.ts'
 import { compose } from '../../lib/chain/compose.ts'
@@ -19,6 +18,7 @@ import { createSessionGroup } from '../../lib/session/group.ts'
 import { OpenReplies } from '../../lib/session/open-replies.ts'
 import { openLocalStore } from '../../lib/stores/local-store.ts'
 import { createAuthGroup } from '../../lib/session/is-auth.ts'
+import { keepingLogger } from '../support/log-lines.ts'
 import { request, type Answer, type Question } from '../support/request.ts'
 
 /** Actions by `path`, or `path middleware,middleware`. */
@@ -58,8 +58,7 @@ export async function startChain(
 ): Promise<ChainServer> {
   const lines: string[] = []
   const log = (module: string): ModuleLogger => {
-    const write = (level: string) => (message: string) => void lines.push(`${level} ${module} ${message}`)
-    return Object.assign(() => {}, silentLogger, { debug: write('DEBUG'), warn: write('WARN'), debugEnabled: true })
+    return keepingLogger((line) => lines.push(line.replace(' ', ` ${module} `)))
   }
   const sessions = createSessionGroup({
     openStoreHere: openLocalStore, openReplies: new OpenReplies(), folder, isPublic: () => false, log,

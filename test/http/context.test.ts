@@ -395,14 +395,14 @@ describe('other members', () => {
     assert.equal((await request(url, { headers })).status, 204)
     const found = lines().flatMap((line) => /\[(\w+) *\] \[(app|billing)\] (\d+(?: \[.*\])?)$/.exec(line)?.slice(1).join(' ') ?? [])
     assert.deepEqual(found, [
-      'INFO app 1',
-      'DEBUG app 2',
-      'INFO app 3',
+      'INFO app 1 [one-of-12]',
+      'DEBUG app 2 [one-of-12]',
+      'INFO app 3 [one-of-12]',
       'WARN app 4 [one-of-12]',
       'ERROR app 5 [one-of-12]',
       'FATAL app 6 [one-of-12]',
-      'DEBUG app 7',
-      'INFO app 8',
+      'DEBUG app 7 [one-of-12]',
+      'INFO app 8 [one-of-12]',
       'WARN app 9 [one-of-12]',
       'ERROR app 10 [one-of-12]',
       'FATAL app 11 [one-of-12]',
@@ -419,7 +419,7 @@ describe('other members', () => {
     })
     assert.equal((await request(url, { headers: { 'x-request-id': 'one-of-12' } })).status, 204)
     const found = lines().flatMap((line) => /^(?:.*\[app\] (.*)|    (Error: .*))$/.exec(line)?.slice(1).join('') ?? [])
-    const expected = ['a', 'b', 'c', 'd', 'e'].flatMap((name) => [`Error: ${name}${name === 'a' ? '' : ' [one-of-12]'}`, `Error: ${name}`])
+    const expected = ['a', 'b', 'c', 'd', 'e'].flatMap((name) => [`Error: ${name} [one-of-12]`, `Error: ${name}`])
     assert.deepEqual(found, [...expected, 'f [one-of-12]', 'Error: g', 'Symbol(h) [one-of-12]'])
   })
 

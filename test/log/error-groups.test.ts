@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ErrorGroups, sumOfGroups } from '../../lib/log/error-groups.ts'
+import type { LogRecord } from '../../lib/log/record.ts'
 import { stackLines } from '../../lib/log/stack.ts'
+import { loggedRequest, logRecord } from './fixture.ts'
 
 const minuteMs = 60_000
 const nowMs = 1_700_000_000_000
@@ -13,6 +15,12 @@ function errorAt(message: string, ...frames: readonly string[]): string {
   return stackLines(error).join('\n')
 }
 
+/** A record of a message, with the route and id of its request and its stack where they are given. */
+function failed(timeMs: number, message: string, stack = '', route?: string, id = 'request-1'): LogRecord {
+  const request = route === undefined ? {} : { request: loggedRequest({ routeName: route, id }) }
+  return logRecord({ timeMs, message, stack, ...request })
+}
+
 const ofNode = 'process.run (node:internal/process/task_queues:95:5)'
 const ofServer = `serve (${new URL('../../lib/core/server.ts', import.meta.url).href}:58:9)`
 const pay = `pay (file://${process.cwd()}/actions/pay.mjs?v=3:12:7)`
@@ -22,9 +30,9 @@ test('groups by the place of the application and the message without its values'
   const messages = ['Order 5 of "ann" is gone', 'Order 17 of "a longer name" is gone']
   for (const [at, message] of messages.entries()) {
     const error = errorAt(message, ofServer, ofNode, pay)
-    groups.add(nowMs + at, 'error', `GET /orders/${at} (orders.pay): ${message} [request-${at}]`, error)
+    groups.add(failed(nowMs + at, message, error, 'orders.pay', `request-${at}`))
   }
-  groups.add(nowMs, 'error', 'GET / (home): Order is gone [request-9]', errorAt('Order is gone', pay))
+  groups.add(failed(nowMs, 'Order is gone', errorAt('Order is gone', pay), 'home', 'request-9'))
   const [first, second, ...rest] = groups.list(nowMs)
   assert.deepEqual(rest, [])
   assert.equal(first?.message, 'Error: Order is gone')
@@ -48,7 +56,7 @@ for (const [message, shown] of [
 ]) {
   test(`shows ${JSON.stringify(message)} as ${JSON.stringify(shown)}`, () => {
     const groups = new ErrorGroups()
-    groups.add(nowMs, 'response', String(message), '')
+    groups.add(logRecord({ module: 'response', message: String(message) }))
     const [group] = groups.list(nowMs)
     assert.deepEqual([group?.place, group?.message, group?.stack, group?.routes], ['response', shown, '', []])
   })
@@ -59,8 +67,8 @@ test('is quick for what a visitor can put into a message', () => {
   const hostile = ['\n    at (/' + '?(/'.repeat(20_000), '\n    at (/:1:1'.repeat(5000), '    at ' + '/:1'.repeat(30_000), '"a'.repeat(50_000)]
   const before = performance.now()
   for (const text of hostile) {
-    groups.add(nowMs, 'error', `GET /x (x): ${text} [request-1]`, errorAt(text, pay))
-    groups.add(nowMs, 'error', `GET /${text}`, '')
+    groups.add(failed(nowMs, text, errorAt(text, pay), 'x'))
+    groups.add(failed(nowMs, `GET /${text}`))
   }
   assert.ok(performance.now() - before < 2000)
   assert.ok(groups.list(nowMs).length > 0)
@@ -68,7 +76,7 @@ test('is quick for what a visitor can put into a message', () => {
 
 test('keeps nothing of a long message but its beginning', () => {
   const groups = new ErrorGroups()
-  groups.add(nowMs, 'error', 'x'.repeat(2 ** 20), errorAt('y'.repeat(2 ** 20), pay))
+  groups.add(failed(nowMs, 'x'.repeat(2 ** 20), errorAt('y'.repeat(2 ** 20), pay)))
   const [group] = groups.list(nowMs)
   assert.ok(Object.values(group ?? {}).join().length < 5000)
 })
@@ -76,7 +84,7 @@ test('keeps nothing of a long message but its beginning', () => {
 test('tells thrown texts and route names apart', () => {
   const groups = new ErrorGroups()
   for (const text of ['one', 'another']) {
-    groups.add(nowMs, 'error', `GET / (odd (name)): A value that is no Error was thrown: ${text}`, stackLines(text).join('\n'))
+    groups.add(failed(nowMs, `A value that is no Error was thrown: ${text}`, stackLines(text).join('\n'), 'odd (name)'))
   }
   assert.deepEqual(groups.list(nowMs).map(({ message, routes }) => [message, routes]), [
     ['A value that is no Error was thrown: another', ['odd (name)']],
@@ -86,15 +94,15 @@ test('tells thrown texts and route names apart', () => {
 
 test('forgets what was not seen after a time', () => {
   const groups = new ErrorGroups()
-  groups.add(nowMs, 'error', 'early', '')
-  groups.add(nowMs + 10, 'error', 'late', '')
+  groups.add(failed(nowMs, 'early'))
+  groups.add(failed(nowMs + 10, 'late'))
   groups.clear(nowMs + 5)
   assert.deepEqual(groups.list(nowMs).map(({ message }) => message), ['late'])
 })
 
 test('counts each of the last 60 minutes, and forgets earlier ones', () => {
   const groups = new ErrorGroups()
-  for (const minute of [0, 30, 30, 59, 70]) groups.add(nowMs + minute * minuteMs, 'error', 'x', '')
+  for (const minute of [0, 30, 30, 59, 70]) groups.add(failed(nowMs + minute * minuteMs, 'x'))
   const [group] = groups.list(nowMs + 70 * minuteMs)
   assert.equal(group?.count, 5)
   assert.equal(group?.minutes.length, 60)
@@ -105,12 +113,12 @@ test('counts each of the last 60 minutes, and forgets earlier ones', () => {
 test('keeps 200 groups and 1 MiB: the one that was seen longest ago goes', () => {
   const groups = new ErrorGroups()
   const names = Array.from({ length: 300 }, (_, at) => `word${String.fromCharCode(97 + (at % 26)).repeat(1 + at / 26)}`)
-  for (const name of names) groups.add(nowMs, 'error', name, '')
-  groups.add(nowMs, 'error', String(names[150]), '')
+  for (const name of names) groups.add(failed(nowMs, name))
+  groups.add(failed(nowMs, String(names[150])))
   const kept = groups.list(nowMs).map(({ message }) => message)
   assert.equal(kept.length, 200)
   assert.deepEqual([kept[0], kept[1], kept.at(-1)], [names[150], names[299], names[100]])
-  for (const name of names) groups.add(nowMs, 'error', name, errorAt(name + 'x'.repeat(10_000), pay))
+  for (const name of names) groups.add(failed(nowMs, name, errorAt(name + 'x'.repeat(10_000), pay)))
   const held = JSON.stringify(groups.list(nowMs))
   assert.ok(held.length * 2 < 2 ** 20 + 200 * 300, `${held.length}`)
   groups.clear()
@@ -122,17 +130,17 @@ test('takes whatever is thrown', () => {
   const { proxy, revoke } = Proxy.revocable({}, {})
   revoke()
   for (const thrown of [proxy, null, 7, 'text', { a: 1 }, new AggregateError([new Error('x')])]) {
-    groups.add(nowMs, 'error', 'x', stackLines(thrown).join('\n'))
+    groups.add(failed(nowMs, 'x', stackLines(thrown).join('\n')))
   }
-  groups.add(nowMs, 'error', 'x', errorAt('%', 'f (/%:1:1)'))
+  groups.add(failed(nowMs, 'x', errorAt('%', 'f (/%:1:1)')))
   assert.ok(groups.list(nowMs).length >= 6)
 })
 
 test('adds up the groups of processes, the newest first', () => {
   const [one, two] = [new ErrorGroups(), new ErrorGroups()]
-  one.add(nowMs, 'error', 'GET /a (a): same [request-1]', '')
-  two.add(nowMs + 5, 'error', 'GET /b (b): same [request-2]', '')
-  two.add(nowMs + 2, 'error', 'GET /b (b): other [request-3]', '')
+  one.add(failed(nowMs, 'same', '', 'a', 'request-1'))
+  two.add(failed(nowMs + 5, 'same', '', 'b', 'request-2'))
+  two.add(failed(nowMs + 2, 'other', '', 'b', 'request-3'))
   const sum = sumOfGroups([one.list(nowMs), two.list(nowMs)])
   assert.deepEqual(sum.map(({ message, count, first_at: first, last_at: last, routes, requests }) => ({ message, count, first, last, routes, requests })), [
     { message: 'same', count: 2, first: nowMs, last: nowMs + 5, routes: ['a', 'b'], requests: ['request-1', 'request-2'] },

@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { parseConfig } from '../../lib/config/load.ts'
 import type { Config } from '../../lib/config/table.ts'
 import type { ConsolePort } from '../../lib/log/console.ts'
+import type { LoggedRequest } from '../../lib/base/ports.ts'
 import { Logger, type LoggerParts } from '../../lib/log/logger.ts'
+import type { LogRecord } from '../../lib/log/record.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 /** A console that keeps what is printed. */
@@ -50,6 +52,16 @@ export function openLog(
   const logger = new Logger(logConfig(changes), folder, { now: clock.now, consolePort: terminal, ...parts })
   t.after(() => logger.close())
   return { logger, folder, clock, terminal }
+}
+
+/** A record of an ERROR line of the module `error`, but for the changes. */
+export function logRecord(changes: Partial<LogRecord> = {}): LogRecord {
+  return { timeMs: 1, level: 'error', module: 'error', message: 'failed', stack: '', ...changes }
+}
+
+/** A request that a line may be about. */
+export function loggedRequest(changes: Partial<LoggedRequest> = {}): LoggedRequest {
+  return { id: 'request-1', idToSend: undefined, method: 'GET', path: '/orders/5', routeName: 'orders', ...changes }
 }
 
 /** The text of a file of the folder. */

@@ -157,7 +157,7 @@ test('a half line that cannot be completed is counted as lost, and the next begi
     return write(fd, bytes, offset, length)
   }
   logger.module('app')('first')
-  logger.module('app').error('second, torn within its stack', new Error('why'))
+  logger.module('app').error('second, torn within its stack', { thrown: new Error('why') })
   logger.module('app')('third')
   logger.flush()
   fileSystem.writeSync = write

@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm'
 import { Recent } from '../../lib/base/recent.ts'
 import { keptLines, logLine, type LogLine } from '../../lib/log/recent-lines.ts'
 import { stackLines } from '../../lib/log/stack.ts'
-import { openLog } from './fixture.ts'
+import { loggedRequest, logRecord, openLog } from './fixture.ts'
 
 const messages: readonly (readonly [string, string, string])[] = [
   ['of 500 characters whole', 'x'.repeat(500), 'x'.repeat(500)],
@@ -19,32 +19,24 @@ const messages: readonly (readonly [string, string, string])[] = [
 
 for (const [name, message, expected] of messages) {
   test(`shows a message ${name}`, () => {
-    assert.equal(logLine(1, 'warn', 'app', message).message, expected)
+    assert.equal(logLine(logRecord({ message })).message, expected)
   })
 }
 
 test('cuts a module name at 64 characters', () => {
-  assert.equal(logLine(1, 'warn', 'm'.repeat(100_000), 'text').module, 'm'.repeat(64))
+  assert.equal(logLine(logRecord({ module: 'm'.repeat(100_000) })).module, 'm'.repeat(64))
 })
 
-const endings: readonly (readonly [string, string, string | undefined])[] = [
-  ['is that at the end of the message', 'GET /: it failed [4-YiBWim4s8u00000002]', '4-YiBWim4s8u00000002'],
-  ['is kept where the message is cut before it', `${'x'.repeat(10_000)} [abc.DEF-12_3]`, 'abc.DEF-12_3'],
-  ['has 128 characters at most', `failed [${'i'.repeat(128)}]`, 'i'.repeat(128)],
-  ['has no more characters than a request id may have', `failed [${'i'.repeat(129)}]`, undefined],
-  ['is no word in brackets', 'the worker ended [again]', undefined],
-  ['is nowhere but at the end', '[4-YiBWim4s8u00000002] failed', undefined],
-]
-
-for (const [name, message, expected] of endings) {
-  test(`the request id ${name}`, () => {
-    assert.equal(logLine(1, 'warn', 'app', message).request_id, expected)
-  })
-}
+test('has the request id, also of a message that is cut before it', () => {
+  const message = 'x'.repeat(10_000)
+  const request = loggedRequest({ id: 'i'.repeat(128) })
+  assert.equal(logLine(logRecord({ message, request })).request_id, 'i'.repeat(128))
+  assert.equal(logLine(logRecord({ message: 'no id [4-YiBWim4s8u00000002]' })).request_id, undefined)
+})
 
 test('keeps 2,000 characters of a stack, and none where nothing was thrown', () => {
-  assert.equal(logLine(1, 'error', 'app', 'failed', `    ${'x'.repeat(100_000)}`).stack, `    ${'x'.repeat(1996)}`)
-  assert.deepEqual(Object.keys(logLine(1, 'error', 'app', 'failed')), ['time', 'level', 'module', 'message'])
+  assert.equal(logLine(logRecord({ stack: `    ${'x'.repeat(100_000)}` })).stack, `    ${'x'.repeat(1996)}`)
+  assert.deepEqual(Object.keys(logLine(logRecord())), ['time', 'level', 'module', 'message'])
 })
 
 test('does not keep the long texts in memory that short messages were cut from', () => {
@@ -53,12 +45,12 @@ test('does not keep the long texts in memory that short messages were cut from',
   const collectGarbage: () => void = runInNewContext('gc')
   for (let turn = 0; turn < 500; turn += 1) {
     const long = Buffer.alloc(100_000, 97 + (turn % 26)).toString('latin1')
-    lines.add(logLine(turn, 'info', 'app', long.slice(turn, turn + 100), long))
+    lines.add(logLine(logRecord({ message: long.slice(turn, turn + 100), stack: long })))
   }
   collectGarbage()
   const before = process.memoryUsage().heapUsed
   assert.equal(lines.list().length, 500)
-  for (let turn = 0; turn < 500; turn += 1) lines.add(logLine(turn, 'info', 'app', 'short'))
+  for (let turn = 0; turn < 500; turn += 1) lines.add(logLine(logRecord()))
   collectGarbage()
   const freed = before - process.memoryUsage().heapUsed
   assert.ok(freed < 5_000_000, `${freed} bytes of the 50,000,000 were kept`)
@@ -66,15 +58,14 @@ test('does not keep the long texts in memory that short messages were cut from',
 
 test('is fed by the logger: the lines that are written, as they were logged', (t) => {
   const lines = new Recent<LogLine>(keptLines)
-  const onLine = (...line: Parameters<typeof logLine>): void => lines.add(logLine(...line))
-  const { logger, clock } = openLog(t, { 'log.level': 'info', trace: { pool: false } }, { onLine })
+  const { logger, clock } = openLog(t, { 'log.level': 'info', trace: { pool: false } }, { onRecord: (record) => lines.add(logLine(record)) })
   logger.module('app')('called')
   logger.module('app').debug('below the level')
   logger.module('pool').info('switched off')
   logger.module('pool').warn('passes\n')
   clock.ms += 5
   const thrown = new Error('why')
-  logger.module('error').error('failed', thrown)
+  logger.module('error').error('failed', { thrown })
   assert.deepEqual(lines.list(), [
     { time: clock.ms - 5, level: 'info', module: 'app', message: 'called' },
     { time: clock.ms - 5, level: 'warn', module: 'pool', message: 'passes\\x0a' },

@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { adminCookieName } from '../../lib/admin/cookie.ts'
 import type { ModuleLogger } from '../../lib/log/logger.ts'
-import { silentLogger } from '../../lib/log/logger.ts'
 import type { TestAction } from '../support/context.ts'
 import { SettingsError } from '../../lib/chain/settings.ts'
 import { createSessionGroup, type SessionGroupOptions } from '../../lib/session/group.ts'
@@ -14,6 +13,7 @@ import { isAtOrIn } from '../../lib/storage/paths.ts'
 import { openLocalStore } from '../../lib/stores/local-store.ts'
 import { createMemoryStore } from '../../lib/stores/memory-store.ts'
 import type { SessionStore } from '../../lib/session/store.ts'
+import { keepingLogger } from '../support/log-lines.ts'
 import { request } from '../support/request.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
@@ -143,7 +143,7 @@ describe('the store in use', () => {
     await until(() => lines.length > 0)
     t.mock.restoreAll()
     const reason = `Cannot sweep the sessions in ${sessions}: refused by the test; ${advice}`
-    assert.deepEqual(lines, [`error error: Cannot sweep the sessions: Error: ${reason}`])
+    assert.deepEqual(lines, [`error ERROR Cannot sweep the sessions: ${reason}`])
   })
 
   it('says once that it is full, and counts', async (t) => {
@@ -156,7 +156,7 @@ describe('the store in use', () => {
     }
     assert.deepEqual({ ...group.counts }, { evicted: 2, damaged: 0 })
     assert.deepEqual(lines, [
-      'error warn: 1 sessions are there, as many as setup.session.max allows: from now on the longest unused one goes',
+      'error WARN 1 sessions are there, as many as setup.session.max allows: from now on the longest unused one goes',
     ])
     group.prepare({ max: 2 }).commit()
     assert.deepEqual({ ...group.counts }, { evicted: 2, damaged: 0 }, 'of all stores since the start')
@@ -172,7 +172,7 @@ describe('the store in use', () => {
     fs.writeFileSync(path, '{')
     fs.utimesSync(path, 2 ** 31, 2 ** 31)
     assert.equal((await visitor.ask('read')).text, 'none')
-    assert.deepEqual(lines, [`error warn: the session file ${path} is damaged and was ignored: it is no JSON object`])
+    assert.deepEqual(lines, [`error WARN the session file ${path} is damaged and was ignored: it is no JSON object`])
     assert.equal(group.counts.damaged, 1)
   })
 
@@ -251,7 +251,7 @@ describe('sessions with a shared store', () => {
   it('tell what a shared store refuses once a second', () => {
     const { problems, lines } = makeShared()
     for (let count = 0; count < 100; count += 1) problems[0]?.('the shared engine refuses a session: OOM')
-    assert.deepEqual(lines, ['error warn: the shared engine refuses a session: OOM'])
+    assert.deepEqual(lines, ['error WARN the shared engine refuses a session: OOM'])
   })
 })
 
@@ -262,12 +262,7 @@ function make(options: Pick<SessionGroupOptions, 'openSharedStore'> = {}) {
   const folder = temporaryFolder()
   const lines: string[] = []
   const log = (module: string): ModuleLogger =>
-    Object.assign((): void => {}, silentLogger, {
-      debug: (message: string) => lines.push(`${module} debug: ${message}`),
-      warn: (message: string) => lines.push(`${module} warn: ${message}`),
-      error: (message: string, thrown?: unknown) => lines.push(`${module} error: ${message}: ${String(thrown)}`),
-      debugEnabled: true,
-    })
+    keepingLogger((line) => lines.push(`${module} ${line}`))
   const isPublic = (path: string): boolean => isAtOrIn(join(folder, 'public'), path)
   const group = createSessionGroup({
     openStoreHere: openLocalStore, openReplies: new OpenReplies(), ...options, folder, isPublic, log,

@@ -1,4 +1,22 @@
 /** Log lines as tests look at them. */
+import type { LogDetails } from '../../lib/base/ports.ts'
+import { silentLogger, type ModuleLogger } from '../../lib/log/logger.ts'
+import { levels, textOfRecord, type Level } from '../../lib/log/record.ts'
+
+/**
+ * A log whose lines are kept: `LEVEL text`, with the label, fields and request id that the log would write. The message of
+ * what was thrown follows.
+ */
+export function keepingLogger(keep: (line: string) => unknown, from: Level = 'debug'): ModuleLogger {
+  const at = (level: Level) => (message: string, details?: LogDetails): void => {
+    const text = textOfRecord({ ...details, timeMs: 0, level, module: '', message, stack: '' })
+    const { thrown } = details ?? {}
+    const reason = thrown instanceof Error ? thrown.message : String(thrown)
+    keep(`${level.toUpperCase()} ${text}${thrown === undefined ? '' : `: ${reason}`}`)
+  }
+  const written = levels.slice(levels.indexOf(from)).map((level) => [level, at(level)])
+  return Object.assign((): void => {}, silentLogger, Object.fromEntries(written), { debugEnabled: from === 'debug' })
+}
 
 /** A line without the id of its request, which stands at the end of what requests cause from WARN up. */
 export function withoutRequestId(line: string): string {
