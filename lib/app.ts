@@ -21,6 +21,7 @@ import { createServing, type ServingParts } from './application/serving.ts'
 import { LocalStateStore } from './application/state-store.ts'
 import { openStaticFiles } from './application/static-files.ts'
 import { TraceSwitches } from './application/trace-switches.ts'
+import type { Change } from './base/ports.ts'
 import { startLine } from './base/version.ts'
 import type { Node } from './group/node.ts'
 import { chooseAppKey } from './config/app-key.ts'
@@ -89,6 +90,8 @@ export interface App extends SetupApp {
   readonly control: Control
   /** The log of a module, for lines of the server itself. */
   readonly log: (module: string) => ModuleLogger
+  /** Records a change that somebody has made by other means than the panel. */
+  readonly audit: (change: Change) => void
   /**
    * Loads the application and listens; call it once. Rejects for a problem that would fail every request, or when a
    * stop came first; then call `stop`.
@@ -177,7 +180,7 @@ export function createApp(options: AppOptions = {}): App {
     credentials,
     registry,
     processes,
-    logger: logs.general,
+    logs,
     control,
     readiness: () => life.readiness(),
     preview: () => application.preview(),
@@ -441,6 +444,7 @@ export function createApp(options: AppOptions = {}): App {
     process: { number: part?.number ?? 1, count: part?.count ?? 1 },
     logger: (module) => authorLogger(log(module)),
     log,
+    audit: (change) => logs.audit.record(change),
     channel: events.channel,
     queue: events.queue,
     control,

@@ -223,15 +223,15 @@ declare module 'svc' {
     /** The log of another module; a name of the application's own always passes the trace filter. */
     readonly logger: (module: string) => Logger
     /** Logs at level 1, DEBUG. */
-    readonly ld: (message: string) => void
+    readonly ld: Logger['debug']
     /** Logs at level 2, INFO. */
-    readonly l: (message: string) => void
+    readonly l: Logger['info']
     /** Logs at level 3, WARN. */
-    readonly lw: (message: string, thrown?: unknown) => void
+    readonly lw: Logger['warn']
     /** Logs at level 4, ERROR. */
-    readonly le: (message: string, thrown?: unknown) => void
+    readonly le: Logger['error']
     /** Logs at level 5, FATAL: a line, no more. */
-    readonly lf: (message: string, thrown?: unknown) => void
+    readonly lf: Logger['fatal']
   }
 
   /** The record of a route, with the defaults of its file. */

@@ -244,7 +244,7 @@ describe('the logs of an app', () => {
     const { url } = await app.start()
     assert.equal((await request(url)).status, 404)
     app.flushLogs()
-    assert.equal(app.warnings().length, 2)
+    assert.equal(app.warnings().length, 3) // One for each log.
     await app.stop()
   })
 

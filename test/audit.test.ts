@@ -297,6 +297,7 @@ test('what is written has the mode that docs/audit.md says', async (t) => {
     '.logs/svc.log': ['.logs/svc.log'],
     '.logs/svc_*.log': entries('.logs', /^svc_.*\.log$/),
     '.logs/access.log': ['.logs/access.log'],
+    '.logs/audit.log': ['.logs/audit.log'],
     '.cached/events': ['.cached/events'],
     '.cached/running': ['.cached/running'],
     '.cached/views': ['.cached', '.cached/views'],

@@ -39,7 +39,7 @@ interface GuardedRow {
 }
 
 /** The part of the server that the guard uses. */
-type GuardPort = Pick<AccessPort, 'config' | 'credentials' | 'pages' | 'log'>
+type GuardPort = Pick<AccessPort, 'audit' | 'config' | 'credentials' | 'pages'>
 
 interface GuardOptions {
   /** Milliseconds since 1970; `Date.now` unless given. */
@@ -54,7 +54,7 @@ export function createGuard(
   { now = Date.now, throttle = createLoginThrottle() }: GuardOptions = {},
 ): (row: GuardedRow) => Middleware {
   const { config } = port
-  const checkToken = createMetricsToken(config['admin.metrics_token'], throttle, port.log)
+  const checkToken = createMetricsToken(config['admin.metrics_token'], throttle, port.audit)
   const originCheck = createOriginCheck(config['server.trusted_origins'])
   const isOpen = config['app.env'] === 'dev'
   const { 'server.allowed_hosts': allowedHosts, 'server.host': boundTo } = config

@@ -5,10 +5,10 @@
  * The right token is let in at any count of failures, and sets none back: it is too long to be guessed, and who has it
  * must not be able to guess passwords faster. Wrong ones count as failed sign-ins do.
  */
-import type { LogPort } from '../base/ports.ts'
 import type { CoreContext } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
 import { equalTexts } from './password.ts'
+import type { AccessPort } from './port.ts'
 import type { LoginThrottle } from './throttle.ts'
 
 /** `absent`: the request has no bearer token, or none is set. A promise of a wrong token rejects with HttpError 401. */
@@ -18,10 +18,10 @@ type TokenOutcome = 'right' | 'absent' | Promise<never>
 export function createMetricsToken(
   token: string,
   throttle: LoginThrottle,
-  log: LogPort,
+  audit: AccessPort['audit'],
 ): (ctx: CoreContext) => TokenOutcome {
   async function refuse(ctx: CoreContext): Promise<never> {
-    log.info(`wrong metrics token by ${ctx.ip}`)
+    audit(ctx, 'wrong metrics token', { failed: true })
     const seconds = (await throttle.begin(ctx.ip)) || (await throttle.failed(ctx.ip))
     throw new HttpError(401, 'unauthorized', 'The bearer token is not that of the metrics (admin.metrics_token)', {
       headers: { 'WWW-Authenticate': 'Bearer', ...(seconds > 0 && { 'Retry-After': String(seconds) }) },

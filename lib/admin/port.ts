@@ -1,7 +1,8 @@
 /**
  * The parts of the server that sign-in, setup and guard use. `panel/table.ts` puts them together.
  */
-import type { LogPort } from '../base/ports.ts'
+import type { Change, LogPort } from '../base/ports.ts'
+import type { CoreContext } from '../http/context.ts'
 import type { RouteRecord } from '../routing/route.ts'
 import type { AdminCredentials } from './credentials.ts'
 
@@ -33,6 +34,14 @@ interface PageRenderer {
   render(file: string, data: Readonly<Record<string, unknown>>, scope: Readonly<Record<string, unknown>>): string
 }
 
+/** What an audit line says besides who and what. */
+export interface AuditDetails extends Pick<Change, 'user' | 'from' | 'to'> {
+  /** Completes the line of the general log: `WHAT by ADDRESS: DETAIL`. */
+  readonly detail?: string
+  /** Whether it failed: within a minute, the same failures of a client are one record that counts. */
+  readonly failed?: boolean
+}
+
 /** The server, as far as sign-in, setup and guard use it. */
 export interface AccessPort {
   readonly config: AdminSettings
@@ -49,4 +58,6 @@ export interface AccessPort {
   match(method: string, path: string): { readonly record: RouteRecord } | readonly string[]
   /** The log of module `server`. */
   readonly log: LogPort
+  /** Writes what a client has changed to the general log and to the audit log. */
+  audit(ctx: CoreContext, what: string, details?: AuditDetails): void
 }

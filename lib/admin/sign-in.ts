@@ -40,6 +40,8 @@ interface Typed {
 /** Where a login without `next` leads, and the `next` of a form that was opened without one: a page for a person. */
 const afterLogin = '/svc-status'
 const monitorPage = '/svc-monitor'
+/** The most characters of a name that the logs show. */
+const mostNameLength = 100
 const setupFields = ['user', 'password', 'password2', 'setup_token'] as const
 
 /** Makes the actions of one server. */
@@ -79,7 +81,7 @@ export function createSignIn(port: AccessPort, options: SignInOptions) {
     const { secret } = port.credentials()
     if (secret !== '') return secret
     const answer = await port.ensureSecret()
-    if (answer.made) port.log.info(`admin.secret made by ${ctx.ip}: there was none`)
+    if (answer.made) port.audit(ctx, 'admin.secret made', { detail: 'there was none' })
     return answer.secret
   }
 
@@ -97,7 +99,7 @@ export function createSignIn(port: AccessPort, options: SignInOptions) {
     const refusedFor = await throttle.begin(ctx.ip, hasAdminCookie(ctx, port, now()))
     if (refusedFor > 0) return tooMany(ctx, typed, refusedFor)
     if (!(await areRight(typed.user, form.get('password') ?? ''))) {
-      port.log.info(`failed login by ${ctx.ip}`)
+      port.audit(ctx, 'failed login', { failed: true }) // The name may be a password in the wrong field.
       const retryAfter = await throttle.failed(ctx.ip)
       return retryAfter > 0 ? tooMany(ctx, typed, retryAfter) : loginForm(ctx, typed, 'Invalid credentials', 401)
     }
@@ -109,13 +111,13 @@ export function createSignIn(port: AccessPort, options: SignInOptions) {
       return unsaved(ctx, error, (message) => loginForm(ctx, typed, message, 500))
     }
     setAdminCookie(ctx, cookieRulesOf(port.config, secret, now()))
-    port.log.info(`login by ${ctx.ip}: ${shown(typed.user)}`)
+    port.audit(ctx, 'login', { detail: shown(typed.user), user: typed.user })
     return ctx.redirect(safeNext(typed.next, port, options.changes) ?? afterLogin)
   }
 
   function logout(ctx: CoreContext): Reply {
     const { user } = port.credentials()
-    if (hasAdminCookie(ctx, port, now())) port.log.info(`logout by ${ctx.ip}: ${shown(user)}`)
+    if (hasAdminCookie(ctx, port, now())) port.audit(ctx, 'logout', { detail: shown(user), user })
     dropAdminCookie(ctx)
     return ctx.redirect('/svc-login')
   }
@@ -132,8 +134,8 @@ export function createSignIn(port: AccessPort, options: SignInOptions) {
     const before = port.credentials().user
     try {
       const done = await port.setUp(user, password)
-      const change = `from ${shown(before)} to ${shown(user)}`
-      if (done) port.log.info(`admin.user and admin.password set up by ${ctx.ip}: ${change}`)
+      const detail = `from ${shown(before)} to ${shown(user)}`
+      if (done) port.audit(ctx, 'admin.user and admin.password set up', { detail, user, from: before, to: user })
     } catch (error) {
       return unsaved(ctx, error, (message) => again(message, 500))
     }
@@ -152,7 +154,7 @@ export function createSignIn(port: AccessPort, options: SignInOptions) {
   }
 }
 
-/** A name in a log line, shortened to 100 characters. */
+/** A name in a log line, shortened. */
 function shown(user: string): string {
-  return JSON.stringify(user.length > 100 ? `${user.slice(0, 100)}...` : user)
+  return JSON.stringify(user.length > mostNameLength ? `${user.slice(0, mostNameLength)}...` : user)
 }

@@ -39,6 +39,18 @@ export interface LogPort {
   readonly debugEnabled: boolean
 }
 
+/** A change of the server, and who made it. */
+export interface Change {
+  /** The address of the client, or the name of the signal. */
+  readonly by: string
+  /** Who was signed in to the panel. */
+  readonly user?: string | undefined
+  readonly what: string
+  /** What was there before, and what is there now; any JSON. */
+  readonly from?: unknown
+  readonly to?: unknown
+}
+
 /** Gives the log of a module. */
 export type OpenLog = (module: string) => LogPort
 

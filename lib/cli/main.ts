@@ -181,6 +181,7 @@ function handleSignalsOf(app: App, notifier: Given['notifier']): void {
     stop: () => apply('stop'),
     reopenLogs: () => apply('logs.reopen'),
     apply,
+    audit: app.audit,
     failed: (signal, error) =>
       log.error(`${signal}: ${reasonOf(error)}`, { thrown: error instanceof ReloadError ? undefined : error }),
   })

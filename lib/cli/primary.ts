@@ -57,6 +57,7 @@ export async function runPrimary(
     kill: primary.kill,
     reopenLogs: primary.reopenLogs,
     apply: (type) => primary.apply({ type }),
+    audit: (change) => logs.audit.record(change),
     failed: (signal, error) => log.error(`${signal}: ${reasonOf(error)}`),
   })
   const changed = (files: readonly string[]) => primary.apply({ type: 'files.changed', files })

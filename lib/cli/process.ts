@@ -9,6 +9,7 @@ import { MiddlewareError } from '../application/middleware-config.ts'
 import { ConfigError } from '../config/load.ts'
 import type { Config } from '../config/table.ts'
 import { ReloadError } from '../application/commands.ts'
+import type { Change } from '../base/ports.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { Given } from '../systemd/service.ts'
 
@@ -24,13 +25,15 @@ interface SignalActions {
   readonly reopenLogs: () => unknown
   /** Carries out a command of SIGHUP. */
   readonly apply: (type: 'certificates.reload' | 'routes.reload') => unknown
+  /** Records what a signal has changed. */
+  readonly audit: (change: Change) => void
   /** Logs the failure of an action. */
   readonly failed: (signal: NodeJS.Signals, error: unknown) => void
 }
 
 /** Listens to the signals from now on. At SIGHUP each action is tried, even when one before it fails. */
 export function handleSignals(log: ModuleLogger, notifier: Given['notifier'], actions: SignalActions): void {
-  const { stop, kill, reopenLogs, apply, failed } = actions
+  const { stop, kill, reopenLogs, apply, audit, failed } = actions
   let stopping = false
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
@@ -41,6 +44,7 @@ export function handleSignals(log: ModuleLogger, notifier: Given['notifier'], ac
       }
       stopping = true
       log.info(`${signal}: stopping`)
+      audit({ by: signal, what: 'stop requested' })
       void doEach(signal, [stop])
     })
   }
@@ -48,6 +52,7 @@ export function handleSignals(log: ModuleLogger, notifier: Given['notifier'], ac
     notifier?.reloading()
     const reloads = (['certificates.reload', 'routes.reload'] as const).map((type) => () => apply(type))
     const failures = await doEach('SIGHUP', [reopenLogs, ...reloads])
+    audit({ by: 'SIGHUP', what: failures === 0 ? 'routes and certificates reloaded' : 'reload refused' })
     notifier?.reloaded(failures === 0 ? 'reloaded' : 'the last reload failed, so the old state is in use: see the log')
   })
   process.on('SIGUSR2', () => void doEach('SIGUSR2', [reopenLogs]))

@@ -68,6 +68,12 @@ export function assembleConfig(files: readonly unknown[], overrides: Partial<Con
     const layer = layers.findLastIndex(({ found }) => found.has('access_log.file'))
     problems.push({ text, path: layers[layer]?.found.get('access_log.file')?.path, layer })
   }
+  for (const key of ['log.file', 'access_log.file'] as const) {
+    if (config[key] !== 'audit.log') continue
+    const layer = layers.findLastIndex(({ found }) => found.has(key))
+    const text = `${key} must not be "audit.log": changes are recorded there`
+    problems.push({ text, path: layers[layer]?.found.get(key)?.path, layer })
+  }
   const ofFiles = layers.slice(0, -1)
   const replaced = configKeys.filter((key) => ofFiles.filter(({ found }) => found.has(key)).length > 1)
   return { config, problems, unknown, replaced }

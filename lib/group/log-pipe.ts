@@ -12,7 +12,7 @@ import type { Readable } from 'node:stream'
 import { codeOf, type LogTarget } from '../log/log-file.ts'
 
 /** The file descriptors of the pipes in a worker: 0 to 2 are the primary's own, 3 is the channel. */
-export const logFds = { general: 4, access: 5 } as const
+export const logFds = { general: 4, access: 5, audit: 6 } as const
 
 /** The most bytes of one log that wait in memory. */
 const maxWaitingBytes = 4 * 2 ** 20

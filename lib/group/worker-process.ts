@@ -39,7 +39,8 @@ export function prepareWorkers(args: readonly string[]): void {
   cluster.schedulingPolicy = cluster.SCHED_NONE
   // Without links: after an upgrade one may lead to a version that cannot work under this primary.
   const exec = realpathSync(process.argv[1] as string) // The launcher, which has started this.
-  cluster.setupPrimary({ exec, args: [...args], stdio: ['inherit', 'inherit', 'inherit', 'ipc', 'pipe', 'pipe'] })
+  const ofLogs = Object.values(logFds).map(() => 'pipe' as const)
+  cluster.setupPrimary({ exec, args: [...args], stdio: ['inherit', 'inherit', 'inherit', 'ipc', ...ofLogs] })
 }
 
 /**
@@ -60,10 +61,11 @@ export function startWorker(number: number, logs: Logs, onError: (error: unknown
   // A running worker emits 'error' when a message could not be sent because it has just ended. Its end is what counts.
   const failed = new Promise<Error>((resolve) => worker.on('error', resolve))
   if (child.pid === undefined) return notStarted(number, failed)
-  const pipeOf = (fd: number): Readable => child.stdio[fd] as Readable // `prepareWorkers` makes both pipes.
+  const pipeOf = (fd: number): Readable => child.stdio[fd] as Readable // `prepareWorkers` makes the pipes.
   const taken = Promise.all([
     readLogPipe(pipeOf(logFds.general), (lines) => logs.general.take(lines)),
     readLogPipe(pipeOf(logFds.access), (lines) => logs.access?.take(lines)),
+    readLogPipe(pipeOf(logFds.audit), (lines) => logs.audit.take(lines)),
   ])
   return {
     number,

@@ -8,6 +8,7 @@ import { RateLimited } from '../base/rate-limited.ts'
 import { reasonOf } from '../base/reason.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Command } from '../application/commands.ts'
+import { auditFile } from '../log/audit-log.ts'
 import { openLogs, type Logs } from '../log/logs.ts'
 import { createClusterAddressLimit, createClusterBuckets, createClusterThrottle } from './limits.ts'
 import { ClusterBroker } from './events.ts'
@@ -58,6 +59,7 @@ export async function joinPrimary(number: number, app: Promise<App>): Promise<Wo
   const targets = {
     general: new PipeTarget(withoutBlocking(logFds.general), resolve(logFolder, config['log.file'])),
     access: new PipeTarget(withoutBlocking(logFds.access), resolve(logFolder, config['access_log.file'])),
+    audit: new PipeTarget(withoutBlocking(logFds.audit), resolve(logFolder, auditFile)),
   }
   const logs = openLogs(config, logFolder, targets, number)
   const damaged = new RateLimited(logs.module('error').error, 1000)

@@ -1,19 +1,19 @@
 /**
- * The logs of one server: the general log, the access log where there is one, and the last lines and the errors for
- * the panel.
+ * The logs of one server: the general log, the access log where there is one, the audit log, and the last lines and
+ * the errors for the panel.
  *
- * The access log always goes first: what happens to it, such as a full disk, is written to the general log, which must
- * still be open then.
+ * The general log always goes last: what happens to another, such as a full disk, is written to it, so it must still be
+ * open then.
  */
-import { nodeName } from '../base/node-name.ts'
 import { Recent } from '../base/recent.ts'
 import type { Config } from '../config/table.ts'
 import { AccessLog } from './access-log.ts'
+import { AuditLog, readAudit, type AuditRecord } from './audit-log.ts'
 import { ErrorGroups } from './error-groups.ts'
 import type { LogReports, LogTarget } from './log-file.ts'
 import { Logger, type ModuleLogger } from './logger.ts'
 import { keptLines, logLine, type LogLine } from './recent-lines.ts'
-import type { LogOrigin, LogRecord } from './record.ts'
+import { nodeName, type LogOrigin, type LogRecord } from './record.ts'
 
 /** The open logs. */
 export type Logs = ReturnType<typeof openLogs>
@@ -27,7 +27,7 @@ export type Logs = ReturnType<typeof openLogs>
 export function openLogs(
   config: Config,
   folder: string,
-  targets?: { readonly general: LogTarget; readonly access: LogTarget },
+  targets?: { readonly general: LogTarget; readonly access: LogTarget; readonly audit: LogTarget },
   number?: number,
 ) {
   const origin: LogOrigin = {
@@ -44,11 +44,18 @@ export function openLogs(
   const report: LogReports['report'] = (level, message) => general.module('logger')[level](message)
   const isKept = config['access_log.enabled']
   const access = isKept ? new AccessLog(config, folder, { report, target: targets?.access }) : undefined
-  const both = [access, general]
+  const audit = new AuditLog(folder, { report, origin, target: targets?.audit })
+  const all = [access, audit, general]
   return {
     general,
     /** Undefined when `access_log.enabled` is false. */
     access,
+    audit,
+    /** The last changes of this machine, the newest first. */
+    changes: (most: number): Promise<readonly AuditRecord[]> => {
+      audit.flush()
+      return readAudit(folder, most)
+    },
     /** The last lines of the general log. */
     recent,
     /** The errors of the general log by cause. */
@@ -56,10 +63,12 @@ export function openLogs(
     /** The general log of a module. */
     module: (name: string): ModuleLogger => general.module(name),
     /** Why the logs cannot be written now; empty when they can. */
-    problems: (): readonly string[] =>
-      [access?.problem, general.problem, general.consoleProblem].filter((problem) => problem !== undefined),
-    flush: () => both.forEach((log) => log?.flush()),
-    reopen: () => both.forEach((log) => log?.reopen()),
-    close: () => both.forEach((log) => log?.close()),
+    problems: (): readonly string[] => {
+      const ofAll = [access?.problem, audit.problem, general.problem, general.consoleProblem]
+      return ofAll.filter((problem) => problem !== undefined)
+    },
+    flush: () => all.forEach((log) => log?.flush()),
+    reopen: () => all.forEach((log) => log?.reopen()),
+    close: () => all.forEach((log) => log?.close()),
   }
 }

@@ -4,6 +4,7 @@
  * As text, a line about a request begins with its method, path and route; the fields of the application follow the
  * message as ` key=value`, and the request id comes last, as ` [id]`. As JSON, each of these is a member.
  */
+import { hostname } from 'node:os'
 import type { LogDetails, LoggedRequest } from '../base/ports.ts'
 import { isError, textOf } from '../base/reason.ts'
 import { label } from '../http/label.ts'
@@ -32,6 +33,11 @@ export interface LogOrigin {
   readonly process?: number
   /** The name of the node. */
   readonly node?: string
+}
+
+/** The name of a node: `HOSTNAME:PORT`; `HOSTNAME` for port 0, which is unknown. It is not necessarily unique. */
+export function nodeName(port: number): string {
+  return port === 0 ? hostname() : `${hostname()}:${port}`
 }
 
 /** Renders a record as one or more lines, the last line end included. */

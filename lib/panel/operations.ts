@@ -16,7 +16,7 @@ const buttonStopMs = 2000
 
 /** Makes the handlers, by the names of their rows in `table.ts`. */
 export function createOperations(port: AdminPort) {
-  const { control, log, metricsLog, monitorLog } = port
+  const { audit, control, log, metricsLog, monitorLog } = port
   return {
     'svc.ping': (ctx: CoreContext): Reply => ctx.json({ status: 'ok', server: serverName }),
 
@@ -42,14 +42,14 @@ export function createOperations(port: AdminPort) {
 
     async 'svc.cache.clear'(ctx: CoreContext): Promise<Reply> {
       const { deleted, path } = await control.apply({ type: 'cache.clear' })
-      log.info(`view cache cleared by ${ctx.ip}: ${deleted} files`)
+      audit(ctx, 'view cache cleared', { detail: `${deleted} files` })
       return ctx.json({ status: 'ok', deleted, path })
     },
 
     /** For a form of the panel it begins a little later. */
     async 'svc.stop'(ctx: CoreContext): Promise<Reply> {
       const isForm = (await formOf(ctx)) !== undefined
-      log.info(`stop asked for by ${ctx.ip}`)
+      audit(ctx, 'stop requested')
       if (isForm) {
         setTimeout(() => {
           control.apply({ type: 'stop' }).catch((thrown: unknown) => log.error('Cannot stop', { thrown }))
@@ -65,13 +65,13 @@ export function createOperations(port: AdminPort) {
     async 'svc.bench.start'(ctx: CoreContext): Promise<Reply> {
       ctx.counted = false
       await control.apply({ type: 'bench.start' })
-      log.info(`bench window started by ${ctx.ip}`)
+      audit(ctx, 'bench window started')
       metricsLog.info('a bench window begins')
       return ctx.json({ bench: 'start' })
     },
 
     async 'svc.bench.stop'(ctx: CoreContext): Promise<Reply> {
-      log.info(`bench window read by ${ctx.ip}`)
+      audit(ctx, 'bench window read')
       const metrics = await port.status()
       metricsLog.info(
         `the bench window has ${metrics.requests.total} requests, ${metrics.requests.errors} of them errors`,

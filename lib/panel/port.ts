@@ -1,8 +1,8 @@
 /**
  * Everything that the admin panel uses of its server: what its routes show and change.
  */
-import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { AuditDetails } from '../admin/port.ts'
 import type { CredentialStore } from '../admin/credential-store.ts'
 import { createPasswordCheck, type Scrypt } from '../admin/password.ts'
 import { makeSetupToken } from '../admin/setup-token.ts'
@@ -10,12 +10,12 @@ import { createLoginThrottle, type LoginThrottle } from '../admin/throttle.ts'
 import type { ReloadPreview } from '../application/application.ts'
 import type { Control } from '../application/commands.ts'
 import { version } from '../base/version.ts'
+import type { CoreContext } from '../http/context.ts'
 import type { Chain } from '../chain/compose.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { NodesView } from '../group/node.ts'
-import { readChanges } from '../log/changes.ts'
 import { sumOfGroups, type ErrorGroup } from '../log/error-groups.ts'
-import type { Logger } from '../log/logger.ts'
+import type { Logs } from '../log/logs.ts'
 import type { Processes } from '../metrics/processes.ts'
 import { renderPrometheus } from '../metrics/prometheus.ts'
 import type { Registry } from '../routing/registry.ts'
@@ -31,7 +31,7 @@ export interface PanelParts {
   readonly registry: Registry<Chain>
   /** The readings of all processes. */
   readonly processes: Processes
-  readonly logger: Logger
+  readonly logs: Logs
   readonly control: Control
   /**
    * `stopping` from the moment a stop begins; `not ready` while the shared engine or the latest state is out of reach.
@@ -69,8 +69,11 @@ const pagesFolder = fileURLToPath(new URL('pages', import.meta.url))
 
 /** Makes the port. */
 export function createAdminPort(parts: PanelParts) {
-  const { loaded, credentials, registry, processes, logger, nodes, part } = parts
+  const { loaded, credentials, registry, processes, logs, nodes, part } = parts
   const { config } = loaded
+  const logger = logs.general
+  // No trace switch holds audit lines back.
+  const log = logger.untraced('server')
   return {
     /** The configuration at the start; for `admin.user`, `admin.password` and `admin.secret`, use `credentials()`. */
     config,
@@ -114,8 +117,8 @@ export function createAdminPort(parts: PanelParts) {
       await nodes?.clearErrors()
       await parts.control.apply({ type: 'errors.clear' })
     },
-    /** The last changes in the log of this machine, the newest first. */
-    changes: () => readChanges(resolve(loaded.folder, config['paths.log']), config['log.file'], keptChanges),
+    /** The last changes in the audit log of this machine, the newest first. */
+    changes: () => logs.changes(keptChanges),
     /** The trace switches. */
     traceState: () => logger.trace.state(),
     /** All routes in the order of registration. */
@@ -132,8 +135,19 @@ export function createAdminPort(parts: PanelParts) {
       files: filesInMemory(pagesFolder), // The panel works on when the server's folder is moved, as in an upgrade.
       onProblem: (message) => logger.module('response').warn(message),
     }),
-    /** The log of module `server` for audit lines, which no trace switch holds back. */
-    log: logger.untraced('server'),
+    /** The log of module `server`. */
+    log,
+    audit: (ctx: CoreContext, what: string, { detail, failed = false, ...change }: AuditDetails = {}): void => {
+      log.info(`${what} by ${ctx.ip}${detail === undefined ? '' : `: ${detail}`}`, { request: ctx })
+      // In `dev` nobody signs in. Of a failure nobody knows who it was.
+      const isSignedIn = config['app.env'] === 'prod' && !failed
+      const user = isSignedIn ? credentials.current.user : undefined
+      const complete = { by: ctx.ip, user, what, ...change }
+      if (failed) logs.audit.recordFailure(complete)
+      else logs.audit.record(complete)
+    },
+    /** For what has no line of its own in the general log. */
+    auditLog: logs.audit,
     monitorLog: logger.module('monitor'),
     metricsLog: logger.module('metrics'),
   }

@@ -12,7 +12,7 @@ import type { AdminPort } from './port.ts'
 /** The part of the panel's port that the reports use. */
 type ReportsPort = Pick<
   AdminPort,
-  'changes' | 'clearErrors' | 'config' | 'configSources' | 'credentials' | 'errors' | 'log' | 'pages' | 'status'
+  'audit' | 'changes' | 'clearErrors' | 'config' | 'configSources' | 'credentials' | 'errors' | 'pages' | 'status'
 >
 
 /** Makes the handlers, by the names of their rows in `table.ts`. */
@@ -31,7 +31,7 @@ export function createReports(port: ReportsPort) {
     async 'svc.errors.clear'(ctx: CoreContext): Promise<Reply> {
       const { length } = await port.errors()
       await port.clearErrors()
-      port.log.info(`errors cleared by ${ctx.ip}: ${length} groups`)
+      port.audit(ctx, 'errors cleared', { detail: `${length} groups` })
       return ctx.json({ ok: true, cleared: length })
     },
 
@@ -46,9 +46,9 @@ export function createReports(port: ReportsPort) {
 
     /** The last changes, the newest first. */
     async 'svc.changes'(ctx: CoreContext): Promise<Reply> {
-      const lines = await port.changes()
-      if (asksForJson(ctx)) return ctx.json(lines)
-      return panelPage(ctx, port, 'changes.html', { title: 'Changes', lines })
+      const records = await port.changes()
+      if (asksForJson(ctx)) return ctx.json(records)
+      return panelPage(ctx, port, 'changes.html', { title: 'Changes', records, textOf })
     },
   }
 }
@@ -84,6 +84,11 @@ function usual(key: ConfigKey): string {
 function textOfValue(value: unknown): string {
   const text = Array.isArray(value) ? value.join(', ') : String(value)
   return text === '' ? '—' : text
+}
+
+/** What was there before or is there now, as text. */
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value)
 }
 
 /** The path of a curve in a box of 59 by 20. */

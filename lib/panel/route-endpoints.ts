@@ -17,7 +17,7 @@ function withPlace({ line, column, ...problem }: ReloadProblem): ReloadProblem {
 
 /** Makes the handlers, by the names of their rows in `table.ts`. */
 export function createRouteEndpoints(port: AdminPort) {
-  const { control, match, routes, log } = port
+  const { audit, control, match, routes, log } = port
   function unsaved(ctx: CoreContext, error: RoutesUnsavedError, name: string): Reply {
     log.error(error.message, { request: ctx })
     return refuse(ctx, 500, error.message, { name })
@@ -35,7 +35,8 @@ export function createRouteEndpoints(port: AdminPort) {
       }
       try {
         const { warnings } = await control.apply({ type: 'routes.add', record, persist })
-        log.info(`route "${name}" added by ${ctx.ip}: ${JSON.stringify(record)}${persist ? ', to last' : ''}`)
+        const detail = `${JSON.stringify(record)}${persist ? ', to last' : ''}`
+        audit(ctx, `route "${name}" added`, { detail, to: persist ? { ...record, persist } : record })
         return ctx.json({ ok: true, name, ...(warnings.length > 0 && { warning: warnings.join('; ') }) })
       } catch (error) {
         if (error instanceof RoutesUnsavedError) return unsaved(ctx, error, name)
@@ -58,7 +59,8 @@ export function createRouteEndpoints(port: AdminPort) {
       const was = before === undefined ? 'it stood in admin.json alone' : `it was ${JSON.stringify(before.record)}`
       try {
         const { deleted } = await control.apply({ type: 'routes.delete', name })
-        log.info(`route "${name}" deleted by ${ctx.ip}: ${deleted ? was : 'there was none'}`)
+        const detail = deleted ? was : 'there was none'
+        audit(ctx, `route "${name}" deleted`, { detail, ...(deleted && { from: before?.record }) })
         return ctx.json({ ok: true, name })
       } catch (error) {
         if (!(error instanceof RoutesUnsavedError)) throw error
@@ -71,7 +73,8 @@ export function createRouteEndpoints(port: AdminPort) {
       try {
         const result = await control.apply({ type: 'routes.reload' })
         const { totalDeleted, totalLoaded, added, removed, changed, warnings } = result
-        log.info(`routes reloaded by ${ctx.ip}: ${totalDeleted} removed, ${totalLoaded} loaded`)
+        const detail = `${totalDeleted} removed, ${totalLoaded} loaded`
+        audit(ctx, 'routes reloaded', { detail, to: { added, removed, changed } })
         return ctx.json({
           ok: true,
           total_deleted: totalDeleted,
@@ -84,6 +87,7 @@ export function createRouteEndpoints(port: AdminPort) {
       } catch (error) {
         if (!(error instanceof ReloadError)) throw error
         log.warn(`reload by ${ctx.ip} refused: ${error.message}`, { request: ctx })
+        port.auditLog.record({ by: ctx.ip, what: 'reload refused', to: error.message })
         return refuse(ctx, 409, error.message, { errors: error.problems.map(withPlace) })
       }
     },

@@ -11,7 +11,7 @@ import { formOf } from './result.ts'
 const maxTtlSeconds = 86_400
 
 /** Makes the handlers, by the names of their rows in `table.ts`. */
-export function createTraceEndpoints({ control, traceState, log }: AdminPort) {
+export function createTraceEndpoints({ audit, control, traceState }: AdminPort) {
   function stateOf(module: string): string {
     const state = traceState()
     const switches = new Set(module === 'all' ? Object.values(state) : [state[module] === true])
@@ -20,11 +20,11 @@ export function createTraceEndpoints({ control, traceState, log }: AdminPort) {
 
   async function apply(ctx: CoreContext, module: string, enabled: boolean, ttlSeconds?: number): Promise<Reply> {
     const from = stateOf(module)
-    const until = ttlSeconds === undefined ? '' : ` for ${ttlSeconds} s`
+    const to = `${onOff(enabled)}${ttlSeconds === undefined ? '' : ` for ${ttlSeconds} s`}`
     try {
       const ttl = ttlSeconds === undefined ? {} : { ttlSeconds }
       const state = await control.apply({ type: 'trace.set', module, enabled, ...ttl })
-      log.info(`trace of ${module} set by ${ctx.ip}: from ${from} to ${onOff(enabled)}${until}`)
+      audit(ctx, `trace of ${module} set`, { detail: `from ${from} to ${to}`, from, to })
       return ctx.json(state)
     } catch (error) {
       if (!(error instanceof RangeError)) throw error

@@ -30,7 +30,7 @@ test('stop answers, closes its connection, and the process ends with 0', async (
   isJson(answer, { status: 'stopping' })
   assert.equal(answer.headers.connection, 'close')
   assert.equal(await server.ended, 0)
-  assert.match(server.stdout(), /\[INFO \] \[server\] stop asked for by 127\.0\.0\.1\n/)
+  assert.match(server.stdout(), /\[INFO \] \[server\] stop requested by 127\.0\.0\.1\n/)
 })
 
 test('while a stop drains, ready says 503 and everything else is still served', async (t) => {

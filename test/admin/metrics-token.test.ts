@@ -6,7 +6,6 @@ import { createLoginThrottle } from '../../lib/admin/throttle.ts'
 import { parseConfig } from '../../lib/config/load.ts'
 import type { CoreContext } from '../../lib/http/context.ts'
 import { HttpError } from '../../lib/http/errors.ts'
-import { silentLogger } from '../../lib/log/logger.ts'
 import { startApplication } from '../support/application.ts'
 import { request } from '../support/request.ts'
 
@@ -73,7 +72,7 @@ describe('a wrong token', () => {
   it('counts with the failed sign-ins of its address; the right one passes all the same, and sets nothing back', async () => {
     const waits: number[] = []
     const throttle = createLoginThrottle({ now: () => 1000, wait: async (milliseconds) => void waits.push(milliseconds) })
-    const check = createMetricsToken(token, throttle, silentLogger)
+    const check = createMetricsToken(token, throttle, () => {})
     for (let count = 1; count <= 100; count += 1) {
       assert.equal(check(of(token)), 'right')
       await assert.rejects(Promise.resolve(check(of('wrong'))), (error) => error instanceof HttpError && error.status === 401 && retryAfter(error) === undefined)

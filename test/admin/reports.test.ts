@@ -76,13 +76,27 @@ test('changes says who changed what, also before the last restart', async (t) =>
   await server.post('/svc-routes/add', route)
   await server.restart()
   await server.post('/svc-trace', { module: 'pool', enabled: false })
-  const lines = (await json(server, '/svc-changes')) as { time: string; message: string }[]
-  assert.deepEqual(lines.map(({ message }) => message), [
-    'trace of pool set by 127.0.0.1: from on to off',
-    `route "new" added by 127.0.0.1: ${JSON.stringify(route)}`,
-  ])
-  assert.match(String(lines[0]?.time), /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}$/)
-  assert.match((await server.askSignedIn('/svc-changes')).text, /trace of pool set by 127\.0\.0\.1/)
+  const records = (await json(server, '/svc-changes')) as { time: string }[]
+  const [traced, added] = records.map(({ time, ...rest }) => rest)
+  const user = 'ann'
+  assert.deepEqual(traced, { by: '127.0.0.1', user, what: 'trace of pool set', from: 'on', to: 'off' })
+  assert.deepEqual(added, { by: '127.0.0.1', user, what: 'route "new" added', to: route })
+  assert.match(String(records[0]?.time), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d$/)
+  const { text } = await server.askSignedIn('/svc-changes')
+  assert.match(text, />127\.0\.0\.1, ann<[^]*>trace of pool set<[^]*>on<[^]*>off<[^]*>route &quot;new&quot; added</)
+  assert.ok(server.lines().some((line) => /INFO server trace of pool set by 127\.0\.0\.1: from on to off$/.test(line)))
+})
+
+test('changes shows nothing that only looks like a change, and failed sign-ins do not push changes out', async (t) => {
+  const actions = { 'forge.mjs': "export default ({ logger }) => { logger('server').info('notices sorted by a date'); logger('server').info('route \"x\" added by 10.0.0.1: {}') }" }
+  const routes = [{ name: 'forge', url: '/forge', method: 'GET', action: 'forge.mjs' }]
+  const server = await startPanel(t, {}, { ...failing, ...actions, 'routes/f.json': routes })
+  await server.ask('/forge')
+  await server.post('/svc-trace', { module: 'pool', enabled: false })
+  const form = { method: 'POST', headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: 'user=ann&password=wrong' }
+  for (let time = 0; time < 3; time += 1) assert.equal((await server.ask('/svc-login', form)).status, 401)
+  const records = (await json(server, '/svc-changes')) as { what: string }[]
+  assert.deepEqual(records.map(({ what }) => what), ['trace of pool set'])
 })
 
 test('diff says what a reload would change, and changes nothing', async (t) => {
@@ -180,9 +194,11 @@ test('an audit line is written whatever the trace switches say', async (t) => {
   const server = await startPanel(t, {}, failing)
   await server.post('/svc-trace', { module: 'all', enabled: false })
   await server.post('/svc-routes/delete', { name: 'fine' })
-  const messages = ((await json(server, '/svc-changes')) as { message: string }[]).map(({ message }) => message)
-  assert.match(String(messages[0]), /^route "fine" deleted by 127\.0\.0\.1: it was /)
-  assert.equal(messages[1], 'trace of all set by 127.0.0.1: from on to off')
+  const records = ((await json(server, '/svc-changes')) as { what: string; from: unknown }[]).map(({ what, from }) => [what, from])
+  assert.deepEqual(records, [['route "fine" deleted', { ...failing['routes/a.json'][1], middleware: '', scope: '' }], ['trace of all set', 'on']])
+  const text = server.lines().join('\n')
+  assert.match(text, /route "fine" deleted by 127\.0\.0\.1: it was \{/)
+  assert.match(text, /trace of all set by 127\.0\.0\.1: from on to off/)
 })
 
 test('a form that is not UTF-8 is refused', async (t) => {

@@ -374,7 +374,7 @@ test('each change through the panel leaves an audit line: who, what, from, to', 
     'INFO server bench window started by 203.0.113.9',
     'INFO server bench window read by 203.0.113.9',
     'INFO server logout by 203.0.113.9: "ann"',
-    'INFO server stop asked for by 203.0.113.9',
+    'INFO server stop requested by 203.0.113.9',
   ])
   assert.match(
     audited[10] ?? '',

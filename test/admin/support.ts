@@ -73,6 +73,7 @@ export function makePort(
       return match === undefined ? registry.allowed(path) : { record: match.route.record, params: {} }
     },
     pages,
+    audit: (ctx, what, { detail } = {}) => moduleLog.info(`${what} by ${ctx.ip}${detail === undefined ? '' : `: ${detail}`}`),
     log: moduleLog,
   }
   const held: PortInHand = { port, credentials: { user: '', password: '', secret: '' }, lines, registry }

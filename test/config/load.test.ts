@@ -129,6 +129,7 @@ const wrong: readonly [value: unknown, ...problems: string[]][] = [
     { log: { file: 'a.log' }, 'access_log.file': 'a.log' },
     'access_log.file must differ from log.file: both are "a.log"',
   ],
+  [{ access_log: { file: 'audit.log' } }, 'access_log.file must not be "audit.log": changes are recorded there'],
   [{ log: 3 }, 'log must be an object with file, level, console, max_size_mb, max_files, format: it is a number'],
   [{ 'server.tls': null }, 'server.tls must be an object with cert, key: it is null'],
   [{ shared: [] }, 'shared must be an object with url, name: it is a list'],

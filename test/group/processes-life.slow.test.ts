@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { rmSync, statSync, symlinkSync } from 'node:fs'
+import { readFileSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, it, test } from 'node:test'
@@ -38,6 +38,9 @@ describe('the life of several processes', () => {
     server.child.kill('SIGHUP')
     await until(() => server.stdout().includes('[ERROR] [server] SIGHUP: Cannot reload the routes'))
     assert.deepEqual(await agreed(clients, '/more'), ['200 same'])
+    const records = readFileSync(join(server.folder, '.logs/audit.log'), 'utf8').trimEnd().split('\n')
+    const changes = records.map((line) => JSON.parse(line) as Record<string, unknown>).map(({ by, what }) => [by, what])
+    assert.deepEqual(changes, [['SIGHUP', 'routes and certificates reloaded'], ['SIGHUP', 'reload refused']])
   })
 
   it('SIGTERM to one of them stops that one gracefully, and another takes its place', async (t) => {

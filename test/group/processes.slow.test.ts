@@ -111,6 +111,12 @@ describe('several processes', () => {
     const told = (): number => server.lines().filter((line) => line.includes('trace of pool went back to on by itself')).length
     await until(() => told() > 0) // The primary tells it, at a time of its own.
     assert.equal(told(), 1)
+    for (const client of all) {
+      const change = async (): Promise<unknown> => ((await client.json('/svc-changes?format=json')) as unknown[])[0]
+      await until(async () => (await change()) !== undefined) // The primary writes it, at a time of its own.
+      const { process, what } = (await change()) as { process: number; what: string }
+      assert.ok(what === 'trace of pool set' && process >= 1 && process <= count, `${what} in ${process}`)
+    }
   })
 
   it('hand events from one to those who wait in another, and a queue gives each to one', async (t) => {

@@ -1,0 +1,146 @@
+/**
+ * `audit.log`: one JSON record a line for each change of the server, with who made it. Nothing else is written there,
+ * so no message of an application or of a client can pass for a change.
+ *
+ * The same failure of the same client within a minute is one record with a count, written when the minute ends:
+ * guessing passwords does not push the changes out.
+ */
+import { constants } from 'node:fs'
+import { open, readdir, stat } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import type { Change } from '../base/ports.ts'
+import { isObject } from '../base/object.ts'
+import { Appender } from './appender.ts'
+import { createProcessConsole } from './console.ts'
+import { createJsonClock, escapeControls, escapeInJson } from './line.ts'
+import { LogFile, type LogParts, type LogReports } from './log-file.ts'
+import type { LogOrigin } from './record.ts'
+
+/** A line of the file. */
+export interface AuditRecord extends Change, LogOrigin {
+  /** Local time with its offset (RFC 3339). */
+  readonly time: string
+  /** How many times it happened within a minute, where that is more than once. */
+  readonly count?: number
+}
+
+/** What the audit log is given. */
+export interface AuditLogParts extends LogParts {
+  /** Writes to the general log what happens to this log. */
+  readonly report: LogReports['report']
+  readonly origin?: LogOrigin
+}
+
+/** The name of the file in `paths.log`. */
+export const auditFile = 'audit.log'
+
+const failureMs = 60_000
+/** The failures that are counted at once. When there are more, all are written. */
+const mostFailures = 1000
+/** No more than this is read of a file. */
+const maxReadBytes = 2 ** 24
+
+interface Failures {
+  readonly change: Change
+  count: number
+}
+
+/** The audit log of one process. Nothing throws. */
+export class AuditLog extends Appender {
+  readonly #clock = createJsonClock()
+  readonly #now: () => number
+  readonly #origin: LogOrigin
+  readonly #failures = new Map<string, Failures>()
+  #timer: NodeJS.Timeout | undefined
+
+  /** @param folder `paths.log`, absolute */
+  constructor(folder: string, parts: AuditLogParts) {
+    const { report, origin = {}, now = Date.now, consolePort = createProcessConsole(), fileSystem } = parts
+    const alert = (message: string): void => consolePort.error(`${escapeControls(message)}\n`)
+    super(parts.target ?? new LogFile(resolve(folder, auditFile), fileSystem), { report, alert, now })
+    this.#now = now
+    this.#origin = origin
+  }
+
+  /** Writes a change. */
+  record(change: Change): void {
+    this.#write(change, 1)
+  }
+
+  /** Counts a failure with those of the same kind and client within a minute of the first. */
+  recordFailure(change: Change): void {
+    const key = JSON.stringify([change.by, change.what])
+    const known = this.#failures.get(key)
+    if (known !== undefined) {
+      known.count += 1
+      return
+    }
+    if (this.#failures.size >= mostFailures) this.#writeFailures()
+    this.#failures.set(key, { change, count: 1 })
+    this.#timer ??= setTimeout(() => this.#writeFailures(), failureMs).unref()
+  }
+
+  override close(): void {
+    this.#writeFailures()
+    super.close()
+  }
+
+  #writeFailures(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    for (const { change, count } of this.#failures.values()) this.#write(change, count)
+    this.#failures.clear()
+  }
+
+  #write({ by, what, user, from, to }: Change, count: number): void {
+    const counted = count > 1 ? { count } : {}
+    const record = { time: this.#clock(this.#now()), by, user, what, from, to, ...counted, ...this.#origin }
+    this.append(`${escapeInJson(JSON.stringify(record))}\n`)
+  }
+}
+
+/**
+ * Reads the last records of `audit.log` and, where it has fewer, of the files that were made of it by rotation and are
+ * not compressed, the newest first. A line that is no record is passed over.
+ * @param folder `paths.log`, absolute
+ * @param most how many records
+ * @throws Error of the file system when a file is there and cannot be read
+ */
+export async function readAudit(folder: string, most: number): Promise<AuditRecord[]> {
+  const found: AuditRecord[] = []
+  for (const { path, size } of await filesOf(folder)) {
+    if (found.length >= most) break
+    const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    const ofFile: AuditRecord[] = []
+    for await (const line of handle.readLines({ start: Math.max(0, size - maxReadBytes), end: size - 1 })) {
+      const record = recordIn(line)
+      if (record !== undefined) ofFile.push(record)
+    }
+    found.push(...ofFile.slice(found.length - most).reverse())
+  }
+  return found
+}
+
+/** The audit log and the files that rotation made of it, the one that was written last first. Pipes are left out. */
+async function filesOf(folder: string): Promise<{ readonly path: string; readonly size: number }[]> {
+  const names = (await readdir(folder)).filter((name) => name.startsWith(auditFile) && !name.endsWith('.gz'))
+  const found: { readonly path: string; readonly size: number; readonly writtenAtMs: number }[] = []
+  for (const name of names) {
+    const path = join(folder, name)
+    const stats = await stat(path).catch(() => undefined) // Rotation may have taken it away.
+    const isFilled = stats !== undefined && stats.isFile() && stats.size > 0
+    if (isFilled) found.push({ path, size: stats.size, writtenAtMs: stats.mtimeMs })
+  }
+  return found.sort((a, b) => b.writtenAtMs - a.writtenAtMs)
+}
+
+function recordIn(line: string): AuditRecord | undefined {
+  try {
+    const value: unknown = JSON.parse(line)
+    if (!isObject(value)) return undefined
+    const isRecord = ['time', 'by', 'what'].every((name) => typeof value[name] === 'string')
+    return isRecord ? (value as unknown as AuditRecord) : undefined // Its other members are shown as they are.
+  } catch {
+    return undefined // A line that is cut off.
+  }
+}

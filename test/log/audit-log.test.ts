@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { readFileSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { AuditLog, auditFile, readAudit, type AuditLogParts } from '../../lib/log/audit-log.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { HeldClock, KeptConsole } from './fixture.ts'
+
+function openAudit(t: TestContext, parts: Partial<AuditLogParts> = {}) {
+  const folder = temporaryFolder()
+  const clock = new HeldClock()
+  const audit = new AuditLog(folder, { report: () => {}, now: clock.now, consolePort: new KeptConsole(), ...parts })
+  t.after(() => audit.close())
+  const lines = (): Record<string, unknown>[] => {
+    audit.flush()
+    const text = readFileSync(join(folder, auditFile), 'utf8')
+    return text.split('\n').filter((line) => line !== '').map((line) => JSON.parse(line) as Record<string, unknown>)
+  }
+  return { audit, folder, clock, lines }
+}
+
+const record = (what: string): string => `${JSON.stringify({ time: '2026-11-24T10:00:00.123+01:00', by: '::1', what })}\n`
+
+test('a change is one line of JSON, with the time, the process and the node', (t) => {
+  const { audit, lines, clock } = openAudit(t, { origin: { process: 2, node: 'a:8080' } })
+  audit.record({ by: '::1', user: 'ann', what: 'trace of pool set', from: 'on', to: 'off' })
+  audit.record({ by: 'SIGTERM', what: 'stop\nrequested\u2028' })
+  const [first, second] = lines()
+  assert.equal(Date.parse(String(first?.['time'])), clock.ms)
+  assert.deepEqual({ ...first, time: '' }, { time: '', by: '::1', user: 'ann', what: 'trace of pool set', from: 'on', to: 'off', process: 2, node: 'a:8080' })
+  assert.deepEqual(second?.['what'], 'stop\nrequested\u2028')
+})
+
+test('the same failure of a client within a minute is one record that counts', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { audit, lines } = openAudit(t)
+  for (let time = 0; time < 240; time += 1) audit.recordFailure({ by: '::1', what: 'failed login' })
+  audit.recordFailure({ by: '::2', what: 'failed login' })
+  assert.deepEqual(lines(), [])
+  t.mock.timers.tick(60_000)
+  assert.deepEqual(lines().map(({ by, count }) => [by, count]), [['::1', 240], ['::2', undefined]])
+  audit.recordFailure({ by: '::1', what: 'failed login' })
+  audit.close()
+  assert.equal(lines().length, 3, 'a stop does not wait for the minute')
+})
+
+test('failures of a thousand clients are written before a minute is over', (t) => {
+  const { audit, lines } = openAudit(t)
+  for (let client = 0; client <= 1000; client += 1) audit.recordFailure({ by: `client ${client}`, what: 'failed login' })
+  assert.equal(lines().length, 1000)
+})
+
+test('the last records are read, the newest first, from this file and the one that was moved away', async () => {
+  const folder = temporaryFolder()
+  writeFileSync(join(folder, 'audit.log-20261124-1'), record('one') + record('two'))
+  writeFileSync(join(folder, 'audit.log-20261123-1.gz'), record('zero'))
+  utimesSync(join(folder, 'audit.log-20261124-1'), 1, 1)
+  writeFileSync(join(folder, auditFile), `${record('three')}no JSON\n{"what":"half"}\n${record('four')}{"time":"2026-`)
+  const read = async (most: number): Promise<string[]> => (await readAudit(folder, most)).map(({ what }) => what)
+  assert.deepEqual(await read(10), ['four', 'three', 'two', 'one'])
+  assert.deepEqual(await read(3), ['four', 'three', 'two'])
+  assert.deepEqual(await read(1), ['four'])
+})
+
+test('reading waits for no pipe, and needs no file', async () => {
+  const folder = temporaryFolder()
+  assert.deepEqual(await readAudit(folder, 10), [])
+  execFileSync('mkfifo', [join(folder, auditFile)])
+  assert.deepEqual(await readAudit(folder, 10), [])
+})
