@@ -12,14 +12,14 @@ import { dirname, join } from 'node:path'
 import { isJsonLine } from '../base/json-text.ts'
 import { isObject } from '../base/object.ts'
 import type { LogPort } from '../base/ports.ts'
-import { reasonOf } from '../base/reason.ts'
+import { isAbortError, reasonOf } from '../base/reason.ts'
 import { replaceFile } from '../storage/replace-file.ts'
 import type { KeptSource, LocalBroker } from './local-broker.ts'
 
 const version = '1'
 const format = `svc-events ${version}`
 const mostBytes = 64 * 2 ** 20
-const mostMs = 5000
+const writeMs = 5000
 /** How many bytes an event takes in the file, on top of its text: an estimate for the limit above. */
 const bytesBeside = 32
 
@@ -31,14 +31,19 @@ export class KeptEvents {
   readonly #broker: LocalBroker
   readonly #file: string
   readonly #log: Pick<LogPort, 'info' | 'warn'>
+  readonly #mostMs: number
   #isTakenUp = false
   #served = false
 
-  /** @param folder `paths.cache` */
-  constructor(broker: LocalBroker, folder: string, log: Pick<LogPort, 'info' | 'warn'>) {
+  /**
+   * @param folder `paths.cache`
+   * @param mostMs how long the stop waits for the disk
+   */
+  constructor(broker: LocalBroker, folder: string, log: Pick<LogPort, 'info' | 'warn'>, mostMs = writeMs) {
     this.#broker = broker
     this.#file = join(folder, 'events')
     this.#log = log
+    this.#mostMs = mostMs
   }
 
   /** Takes up what the last run has kept. Call it before anything is published. */
@@ -86,11 +91,12 @@ export class KeptEvents {
     const text = sources.map((source) => `${JSON.stringify(source)}\n`).join('') // An Infinity becomes null.
     try {
       await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 })
-      const options = { flag: 'wx', mode: 0o600, signal: AbortSignal.timeout(mostMs) }
+      const options = { flag: 'wx', mode: 0o600, signal: AbortSignal.timeout(this.#mostMs) }
       await replaceFile(this.#file, (temporary) => writeFile(temporary, `${format} ${sumOf(text)}\n${text}`, options))
       this.#log.info(`kept for the next start: ${countOf(sources)}`)
     } catch (error) {
-      this.#log.warn(`Cannot keep the events in ${this.#file}: ${reasonOf(error)}; clients are told of a gap`)
+      const reason = isAbortError(error) ? `the disk took longer than ${this.#mostMs / 1000} s` : reasonOf(error)
+      this.#log.warn(`Cannot keep the events in ${this.#file}: ${reason}; clients are told of a gap`)
     }
   }
 

@@ -155,10 +155,11 @@ it('after a crash a cursor gets a gap', async (t) => {
 
 describe('the events file', () => {
   const limits = { maxEvents: 1000, maxAgeMs: 60_000 }
-  const make = (folder: string, clock = { ms: 0 }) => {
+  const make = (folder: string, clock = { ms: 0 }, mostMs = 60_000) => {
     const broker = new LocalBroker({ now: () => clock.ms, wallNow: () => 1e12 + clock.ms })
     const lines: string[] = []
-    const kept = new KeptEvents(broker, folder, { info: (line) => lines.push(line), warn: (line) => lines.push(line) })
+    const log = { info: (line: string) => lines.push(line), warn: (line: string) => lines.push(line) }
+    const kept = new KeptEvents(broker, folder, log, mostMs)
     return { broker, kept, lines, clock }
   }
 
@@ -170,6 +171,15 @@ describe('the events file', () => {
     for (let count = 0; count < 200_000; count += 1) first.broker.publish('news', text, many)
     await first.kept.save()
     assert.match(first.lines.join('\n'), /^\d+ events are not kept over the restart: 64 MiB are\nkept for the next start: 1\d{5} events of 1/)
+  })
+
+  it('is given up when the disk is too slow for the stop', async () => {
+    const { broker, kept, lines } = make(temporaryFolder(), { ms: 0 }, 1)
+    kept.served()
+    const text = JSON.stringify('x'.repeat(2 ** 20))
+    for (let count = 0; count < 40; count += 1) broker.publish('news', text, limits)
+    await kept.save()
+    assert.match(lines.join('\n'), /Cannot keep the events in .*: the disk took longer than 0\.001 s; clients are told of a gap$/)
   })
 
   it('has the newest 64 MiB, and says what it has not', async () => {
