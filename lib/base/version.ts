@@ -1,9 +1,9 @@
 /** The server's name and version, as the command line, the logs and the ping endpoint show them. */
 
 /** The version, the same as in `package.json`; a test holds them together. */
-export const version = '0.1.0'
+export const version = '0.9.0'
 
-/** Name and version: `svc/0.1.0`. */
+/** Name and version: `svc/0.9.0`. */
 export const serverName = `svc/${version}`
 
 /** The parts of a loaded configuration that the first line of the log names. */

@@ -1,5 +1,5 @@
 /**
- * `npm run machine [FOLDER]`: walks through docs/operations.md on a Debian that systemd has booted. FOLDER keeps the root
+ * `node test/run.js --exec test/machine/walk.ts [FOLDER]`: walks through docs/operations.md on a Debian that systemd has booted. FOLDER keeps the root
  * of that Debian for the next time. See debian.ts for what it needs.
  *
  * Surprise: the Node of the machine is the one that runs this, since nothing is fetched from nodejs.org.
@@ -155,14 +155,14 @@ const steps: readonly (readonly [string, () => Promise<void>])[] = [
     const last = async (): Promise<string> => [...(await journal()).matchAll(/ svc\/([\d.]+) on Node /g)].at(-1)?.[1] ?? ''
     assert.equal(await ask(hello), '{"hello":"world"}')
     await page('Upgrading the server')
-    await machine.run(`sudo sed -i "s/'${version}'/'0.2.0'/" /opt/svc/0.2.0/lib/base/version.ts && sudo systemctl restart svc.service`)
+    await machine.run(`sudo sed -i "s/'${version}'/'0.10.0'/" /opt/svc/0.10.0/lib/base/version.ts && sudo systemctl restart svc.service`)
     assert.equal(await ask(hello), '{"hello":"world"}')
-    assert.equal(await last(), '0.2.0')
+    assert.equal(await last(), '0.10.0')
     await page('Rolling back')
     assert.equal(await ask(hello), '{"hello":"world"}')
     assert.equal(await last(), version)
     await machine.run('sudo rm /etc/systemd/system/svc.service.d/permissions.conf && sudo systemctl daemon-reload')
-    await machine.run('sudo systemctl restart svc.service && sudo rm -r /opt/svc/0.2.0')
+    await machine.run('sudo systemctl restart svc.service && sudo rm -r /opt/svc/0.10.0')
   }],
 
   ['upgrades and rolls back', async () => {
@@ -203,7 +203,7 @@ function boot(): Promise<Machine> {
   return bootDebian(process.argv[2] ?? join(folder, 'root'), {
     '/usr/local/bin/node': process.execPath,
     [`/home/admin/svc-${version}.tgz`]: archive,
-    '/home/admin/svc-0.2.0.tgz': archive,
+    '/home/admin/svc-0.10.0.tgz': archive,
   })
 }
 
