@@ -1,5 +1,5 @@
 /**
- * `npm run bench:compression`: what each content coding costs and saves, for JSON as it is answered and for text files as
+ * `npm run bench -- compression`: what each content coding costs and saves, for JSON as it is answered and for text files as
  * they are compressed once. Times are of the thread that calls; rounds alternate over codings and levels.
  */
 import * as zlib from 'node:zlib'

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:costs`: what a server takes to run, and how that grows: memory for each route, session and open
+ * `npm run bench -- costs`: what a server takes to run, and how that grows: memory for each route, session and open
  * connection, and the processor's time of a request beside them. The configuration is that of production.
  *
  * Surprise: memory is told by the server itself once it has collected its garbage, so it is what is held, not what V8 has

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:instructions`: how many instructions a request takes outside of the kernel, in the thread that serves it,
+ * `npm run bench -- instructions`: how many instructions a request takes outside of the kernel, in the thread that serves it,
  * counted by Valgrind's callgrind. A machine that is slow or busy counts the same as one that is fast and free.
  *
  * Surprise: what collects memory and what compiles JavaScript is left out. Both run when they like, in threads of their own
@@ -32,7 +32,7 @@ const ordinary = ['bare', 'svc', 'svc, session', 'fastify', 'fastify, logger']
 const housekeeping =
   /v8::internal::(?:compiler|maglev|baseline|interpreter|turboshaft)::|Scaveng|IterateObjectCache|BodyDescriptor|Evacuat|MarkCompact|Marking|Sweep|Pretenuring|RootVisitor|SizeFromMap|ShouldBePromoted/
 
-const usage = `npm run bench:instructions -- [WORKLOAD ...] [--nodes N,N] [--servers A,B]
+const usage = `npm run bench -- instructions [WORKLOAD ...] [--nodes N,N] [--servers A,B]
 
 Workloads: ${workloads.map(({ name }) => name).join(' ')}; json unless named
 Servers: ${ordinary.join('; ')}, beside bare. A minute or two each; needs Debian's valgrind.

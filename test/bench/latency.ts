@@ -1,5 +1,5 @@
 /**
- * `npm run bench:latency`: how long an answer takes at a rate that the server can serve: at 30, 60 and 80 percent of the
+ * `npm run bench -- latency`: how long an answer takes at a rate that the server can serve: at 30, 60 and 80 percent of the
  * requests a second that bare `node:http` reaches with all connections busy. Server and load have a core each; rounds
  * alternate over the servers. `support/fixed-rate.ts` says how the load keeps its rate.
  */
@@ -24,7 +24,7 @@ const warmingMs = 3000
 const percents = [30, 60, 80]
 const percentiles = [50, 99, 99.9]
 const names = ['bare', 'svc', 'fastify']
-const usage = `npm run bench:latency -- [WORKLOAD ...] [--nodes N,N] [--rounds N] [--seconds N]
+const usage = `npm run bench -- latency [WORKLOAD ...] [--nodes N,N] [--rounds N] [--seconds N]
 
 Workloads: ${workloads.filter(({ tls }) => !tls).map(({ name }) => name).join(' ')}; json unless named
 9 rounds of 2 seconds unless said. Needs Debian's wrk, and two cores with nothing else running: else it ends.

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:log`: lines a second to a file, against pino (`minLength: 4096`, synchronous and not) and winston. The
+ * `npm run bench -- log`: lines a second to a file, against pino (`minLength: 4096`, synchronous and not) and winston. The
  * same messages for all, each in a process of its own, in alternating rounds; svc rotates its files, the others do not.
  *
  * Surprise: the clock stops when the last line is on disk, and a round counts only when every line is found there once.

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:metrics`: what it costs to record a request, with 1, 100 and 10,000 routes asked for at random, beside
+ * `npm run bench -- metrics`: what it costs to record a request, with 1, 100 and 10,000 routes asked for at random, beside
  * a function that only reads the same request; and what it costs to read 10,000 routes out.
  *
  * Surprise: heap bytes are what 400,000 records leave behind, garbage included; a round whose garbage was collected is

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:overload`: what a server does at five times what it can serve. First its capacity is measured, with as
+ * `npm run bench -- overload`: what a server does at five times what it can serve. First its capacity is measured, with as
  * many connections as keep it at work; then requests come at five times that rate, whether answered or not; then at half
  * of it. Server and load have a core each.
  *

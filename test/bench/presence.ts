@@ -1,5 +1,5 @@
 /**
- * `npm run bench:presence [-- MEMBERS]`: so many members, 5,000 unless told otherwise, come to a server of two processes and
+ * `npm run bench -- presence [MEMBERS]`: so many members, 5,000 unless told otherwise, come to a server of two processes and
  * to three nodes with one Redis, and go: how soon everybody knows, how many messages that takes, and the processor time of
  * all processes together, Redis apart: for a member that comes, beyond what its stream takes, and for a second in which
  * nobody comes or goes, beyond one with streams alone. Needs Debian's `redis-server`.

@@ -1,9 +1,9 @@
 /**
- * `npm run bench:processes`: what the channel between a primary and its workers costs. Three tables: how messages are
+ * `npm run bench -- processes`: what the channel between a primary and its workers costs. Three tables: how messages are
  * written, JSON against `serialization: 'advanced'`; a session that is read and saved, in the memory of this process
  * against that of the primary; an event from its publisher to a listener, in one process against from worker to worker.
  *
- *   npm run bench:processes [-- NAME ...]     some of serialization, sessions, events
+ *   npm run bench -- processes [NAME ...]     some of serialization, sessions, events
  *
  * Surprise: processor time is that of both processes, since what the primary spends is not there for a worker either.
  * Rounds alternate, each with fresh processes; a ratio is the median of those within a round. BENCH_ROUNDS changes how

@@ -1,7 +1,7 @@
 /**
- * `npm run bench:redis`: commands a second of the client of the shared engine, and of sessions, channels and queues in it,
+ * `npm run bench -- redis`: commands a second of the client of the shared engine, and of sessions, channels and queues in it,
  * beside `redis-benchmark`, which is written in C and does nothing with the replies; then what an event takes of the
- * engine's memory. Needs Debian's package `redis-server`. `npm run bench:redis -- events` leaves out the sessions.
+ * engine's memory. Needs Debian's package `redis-server`. `npm run bench -- redis events` leaves out the sessions.
  *
  * Surprise: the server takes a core of the same machine. What is compared is measured in turns, each for a moment.
  */

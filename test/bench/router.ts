@@ -1,5 +1,5 @@
 /**
- * `npm run bench:router`: finding a route, against find-my-way and rou3 (as it is, and compiled), over the same
+ * `npm run bench -- router`: finding a route, against find-my-way and rou3 (as it is, and compiled), over the same
  * routes and the same paths; then changing and loading a table of 10,000 routes.
  *
  * Surprise: every path is a new string, as on a server. A path looked up twice has its hash ready, and a constant is

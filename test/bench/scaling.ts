@@ -1,5 +1,5 @@
 /**
- * `npm run bench:scaling`: what a request takes of the processor with one process and with two (`server.processes`), and
+ * `npm run bench -- scaling`: what a request takes of the processor with one process and with two (`server.processes`), and
  * how many are answered: JSON with one parameter, a session in memory (with two processes: in the primary), and one in Redis.
  * Needs Debian's packages `wrk` and `redis-server`.
  *

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:security`: what sessions, CSRF checks and resource ids cost a request, in microseconds.
+ * `npm run bench -- security`: what sessions, CSRF checks and resource ids cost a request, in microseconds.
  *
  * Surprise: each run works on contexts of its own, made before the clock starts, as a server has them: what a context
  * keeps once it was asked for is asked for here as often as in a request.

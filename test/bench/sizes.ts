@@ -1,7 +1,7 @@
 /**
- * `npm run bench:sizes`: memory that a held long poll takes outside of the server, and what sessions and events take in Redis. A poll: in the
+ * `npm run bench -- sizes`: memory that a held long poll takes outside of the server, and what sessions and events take in Redis. A poll: in the
  * kernel, at each end of its connection; in nginx and in HAProxy as docs/deploy has them, with TLS to the client. Needs Debian's
- * packages `nginx-light`, `haproxy` and `redis-server`. What a poll takes in the server is measured by `npm run bench:streams`.
+ * packages `nginx-light`, `haproxy` and `redis-server`. What a poll takes in the server is measured by `npm run bench -- streams`.
  *
  * Surprise: the kernel's part is what its slabs grow by on the whole machine, so nothing else should run. BENCH_POLLS changes
  * how many polls are held.

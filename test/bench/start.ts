@@ -4,7 +4,7 @@
  * warm compile cache, and the server with one route and with 10,000. Rounds alternate; medians, and the medians of the
  * ratios of each round with their 95 % intervals.
  *
- *   npm run bench:start [-- NODE ...]     with these Nodes too, by their paths
+ *   npm run bench -- start [NODE ...]     with these Nodes too, by their paths
  *
  * Surprise: the processes get an environment without Node's own variables. `NODE_EXTRA_CA_CERTS` alone makes Node 20
  * read hundreds of certificates at each start, which takes as long as the bare script and would flatter every ratio.

@@ -1,9 +1,9 @@
 /**
- * `npm run bench:streams`: what thousands of held long polls cost, against bare `node:http` that keeps `(request,
+ * `npm run bench -- streams`: what thousands of held long polls cost, against bare `node:http` that keeps `(request,
  * response)` in an array, and against nginx with nchan; then 100,000 events to 200 clients that leave at random.
  * Servers have one core and the client the other. Rounds alternate, each with a fresh process of each server.
  *
- *   npm run bench:streams [-- NAME ...]     some of bare, svc, nchan, delivery alone
+ *   npm run bench -- streams [NAME ...]     some of bare, svc, nchan, delivery alone
  *
  * Surprise: a figure to be held against bare is the median of the ratios to it in the same round. BENCH_POLLS and
  * BENCH_ROUNDS change how many polls are held and how often.

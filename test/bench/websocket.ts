@@ -1,5 +1,5 @@
 /**
- * `npm run bench:websocket`: echoed messages a second, and the server's processor time for each, against the package
+ * `npm run bench -- websocket`: echoed messages a second, and the server's processor time for each, against the package
  * `ws`. One client for both: it sends prepared frames over raw sockets, keeps a window of them on the way and counts
  * the bytes that come back. Server and client have a core each, rounds alternate, and a ratio is the median over the
  * rounds.

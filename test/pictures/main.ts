@@ -1,5 +1,5 @@
 /**
- * Makes the pictures of the documents, from running servers: `npm run pictures`. The monitor after half a minute of
+ * Makes the pictures of the documents, from running servers: `node test/run.js --exec test/pictures/main.ts`. The monitor after half a minute of
  * mixed requests, the errors that these have left, and the demo's board.
  */
 import { statSync } from 'node:fs'
