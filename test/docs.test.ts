@@ -10,6 +10,7 @@ import { initApplication } from '../lib/cli/init.ts'
 import { loadConfig, type LoadedConfig } from '../lib/config/load.ts'
 import { csrfReasons } from '../lib/csrf/check.ts'
 import { errorCodes } from '../lib/http/errors.ts'
+import { assertCurrent } from './support/current.ts'
 import { startApplication, writeFiles, type Files, type TestApplication } from './support/application.ts'
 import { curl, runCurlLines } from './support/curl.ts'
 import { renderErrors, statusesOfConnection, statusesOfReplies, usedCodes } from './support/errors-page.ts'
@@ -212,7 +213,7 @@ describe('docs/routes-and-actions.md', () => {
 
 describe('docs/errors.md', () => {
   it('is current: npm run docs writes it', () => {
-    assert.equal(readFileSync(new URL('docs/errors.md', root), 'utf8'), renderErrors())
+    assertCurrent('errors.md', renderErrors())
   })
 
   it('has a code for every HttpError of the server, and none that nobody uses', () => {

@@ -6,6 +6,7 @@ import { describe, it } from 'node:test'
 import { createCredentialWriter } from '../../lib/config/credential-writer.ts'
 import { ConfigError, fileToWrite, loadConfig, localFileOf } from '../../lib/config/load.ts'
 import { problemsTogether } from '../../lib/config/together.ts'
+import { assertCurrent } from '../support/current.ts'
 import { writeFiles } from '../support/application.ts'
 import { renderSchema } from '../support/schema.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -90,7 +91,7 @@ describe('svc.local.json', () => {
 
 describe('docs/svc.schema.json', () => {
   it('is current: npm run docs writes it', () => {
-    assert.equal(readFileSync(new URL('../../docs/svc.schema.json', import.meta.url), 'utf8'), renderSchema())
+    assertCurrent('svc.schema.json', renderSchema())
   })
 
   it('may be named in a file, which says nothing of it', () => {

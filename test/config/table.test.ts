@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { assertCurrent } from '../support/current.ts'
 import { renderConfiguration } from '../support/documentation.ts'
 import { groupsOf } from '../../lib/config/assemble.ts'
 import { loadConfig, parseConfig } from '../../lib/config/load.ts'
@@ -47,8 +48,8 @@ test('the documentation refuses a key of a group without a title', () => {
 })
 
 test('docs/configuration.md is current: npm run docs writes it', () => {
-  const page = readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8')
-  assert.equal(page, renderConfiguration())
+  const page = renderConfiguration()
+  assertCurrent('configuration.md', page)
   for (const key of Object.keys(configTable)) {
     assert.match(page, new RegExp(`^(?:\\| |.*, )?\`${key.replaceAll('.', '\\.')}\`(?: \\||,|$)`, 'm'), key)
   }

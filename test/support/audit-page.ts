@@ -1,0 +1,33 @@
+/** The numbers of lines in `docs/audit.md`, whose text is written by hand. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { tierOne } from '../sizes/measures.ts'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const tierThree = /^lib\/(?:group|redis|systemd|tls)\//
+
+/** The page with the numbers of lines as they are now. */
+export function renderAudit(): string {
+  const page = readFileSync(join(root, 'docs/audit.md'), 'utf8')
+  const files = ['bin', 'lib'].flatMap(filesBelow)
+  const isFirst = (file: string): boolean => tierOne.test(file.slice('lib/'.length))
+  const sumOf = (chosen: (file: string) => boolean): number =>
+    files.filter(chosen).reduce((sum, file) => sum + linesOf(file), 0)
+  const hundreds = (lines: number): string => (Math.round(lines / 100) * 100).toLocaleString('en')
+  const second = hundreds(sumOf((file) => !isFirst(file) && !tierThree.test(file)))
+  const third = hundreds(sumOf((file) => tierThree.test(file)))
+  return page
+    .replace(/^\| `([\w/-]+\.ts)` \| \d+ \|/gm, (_, file: string) => `| \`${file}\` | ${linesOf(`lib/${file}`)} |`)
+    .replace(/^[\d,]+(?= lines to read first)/m, sumOf(isFirst).toLocaleString('en'))
+    .replace(/^Tier 2 has [\d,]+ lines with comments, tier 3 [\d,]+:/m, `Tier 2 has ${second} lines with comments, tier 3 ${third}:`)
+}
+
+function filesBelow(folder: string): string[] {
+  const entries = readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+  return entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name).slice(root.length))
+}
+
+function linesOf(file: string): number {
+  return readFileSync(join(root, file), 'utf8').split('\n').length - 1
+}
