@@ -23,7 +23,7 @@ function make(t: Pick<TestContext, 'after'>, files: Readonly<Record<string, unkn
   const routes = Object.keys(actions).map((url, at) => ({ name: `r${at}`, url, action: `a.mjs@r${at}` }))
   const source = Object.values(actions).map((text, at) => `export const r${at} = ${text}\n`).join('')
   writeFiles(folder, { 'routes/a.json': routes, 'a.mjs': source, ...files })
-  const app = createApp({ folder, config: { 'log.console': false, app_key: testKey } })
+  const app = createApp({ folder, config: { 'server.port': 0, 'log.console': false, app_key: testKey } })
   t.after(async () => {
     await app.stop()
     app.closeLogs()
