@@ -52,7 +52,7 @@ test('every line is there once, in its order, through rotations, logrotate, SIGT
     renameSync(join(first.logs, 'access.log'), join(first.logs, `access.log.moved${round}`))
     first.launched.child.kill('SIGUSR2')
     await burst
-    await until(() => first.launched.stdout().split('Reopened').length === 2 * (round + 1) + 1)
+    await until(() => first.launched.stdout().split('Reopened').length === 3 * (round + 1) + 1) // One for each log.
     await ask(`${first.url}/one/${from + 4999}`)
   }
   const counts = await logCounts(first.url)

@@ -144,9 +144,9 @@ describe('logrotate', () => {
     const server = launch(t, [], { cwd })
     const url = await server.listening()
     const rotation = read('svc.logrotate')
-      .replace('/var/log/svc/access.log', join(cwd, '.logs/access.log'))
-      .replace(/^ *su svc svc\n/m, '')
-      .replace(/systemctl kill .*/, `kill -USR2 ${server.child.pid}`)
+      .replaceAll('/var/log/svc/', join(cwd, '.logs/'))
+      .replace(/^ *su svc svc\n/gm, '')
+      .replace(/systemctl kill .*/g, `kill -USR2 ${server.child.pid}`)
     writeFiles(cwd, { 'logrotate.conf': rotation })
     const files = (): string[] => run('sh', '-c', `cat ${join(cwd, '.logs')}/access.log*`).output.split('\n').filter((line) => line !== '')
     let asked = 0
