@@ -34,7 +34,7 @@ interface PageRenderer {
   render(file: string, data: Readonly<Record<string, unknown>>, scope: Readonly<Record<string, unknown>>): string
 }
 
-/** What an audit line says besides who and what. */
+/** The optional parts of an audit record. */
 export interface AuditDetails extends Pick<Change, 'user' | 'from' | 'to'> {
   /** Completes the line of the general log: `WHAT by ADDRESS: DETAIL`. */
   readonly detail?: string

@@ -16,7 +16,7 @@ export interface LoggedRequest {
   readonly routeName: string
 }
 
-/** What is known about a line of the log besides its message. */
+/** What is known about a log line besides its message. */
 export interface LogDetails {
   /** What was thrown: its stack follows the line, with those of its causes. */
   readonly thrown?: unknown
@@ -25,7 +25,7 @@ export interface LogDetails {
   readonly isLabelled?: boolean
   readonly status?: number
   readonly durationMs?: number
-  /** What the application adds. */
+  /** Fields that the application adds. */
   readonly fields?: Readonly<Record<string, unknown>> | undefined
 }
 
@@ -43,10 +43,10 @@ export interface LogPort {
 export interface Change {
   /** The address of the client, or the name of the signal. */
   readonly by: string
-  /** Who was signed in to the panel. */
+  /** The user who was signed in to the panel. */
   readonly user?: string | undefined
   readonly what: string
-  /** What was there before, and what is there now; any JSON. */
+  /** The value before and after the change; any JSON. */
   readonly from?: unknown
   readonly to?: unknown
 }

@@ -24,7 +24,7 @@ export interface AuditRecord extends Change, LogOrigin {
   readonly count?: number
 }
 
-/** What the audit log is given. */
+/** The dependencies of the audit log. */
 export interface AuditLogParts extends LogParts {
   /** Writes to the general log what happens to this log. */
   readonly report: LogReports['report']
