@@ -24,7 +24,7 @@ describe('a client that waits', () => {
 })
 
 describe('the stop', () => {
-  it('answers 2,000 polls empty and ends streams, in well under a second', (t) => checkStopWithPolls(t, 2000, 100))
+  it('answers 2,000 polls empty and ends streams', (t) => checkStopWithPolls(t, 2000, 100))
 
   it('lets polls go on during the drain delay, and answers at once those that come after it', async (t) => {
     const { source, polls, app, port } = await serveParked(t, { 'server.drain_delay_s': 1 })
