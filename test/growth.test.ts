@@ -335,7 +335,7 @@ const stores: readonly Growing[] = [
     size: 20_000,
     prepare: (count) => () => {
       const buckets = new Buckets({ burst: 2, intervalMs: 1000 }, Math.ceil(count / 2))
-      for (let at = 0; at < count; at += 1) buckets.take(`k${(at * 7919) % count}`, 1)
+      for (let at = 0; at < count; at += 1) buckets.take(`k${(at * 7919) % count}`)
     },
   },
   {

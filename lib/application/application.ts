@@ -69,7 +69,6 @@ const noMiddleware: MiddlewareSet = {
   byName: new Map(),
   unready: new Map(),
   requires: new Map(),
-  loaders: new Map(),
 }
 const oldOnesStay = 'Cannot reload the routes, so the old ones stay'
 

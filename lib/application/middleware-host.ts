@@ -32,8 +32,6 @@ export interface MiddlewareSet {
   readonly unready: ReadonlyMap<string, string>
   /** By the name of a middleware: the one that must come before it on a route. */
   readonly requires: ReadonlyMap<string, string>
-  /** By the name of a middleware: loads its code, before a route with it is built. */
-  readonly loaders: ReadonlyMap<string, () => Promise<void>>
 }
 
 type Group = Omit<BuiltInGroup, 'table'>
@@ -80,21 +78,13 @@ interface MiddlewareHostOptions<App> {
 /** The middleware of one server. */
 export class MiddlewareHost<App> {
   readonly #options: MiddlewareHostOptions<App>
-  readonly #ofGroups: Pick<MiddlewareSet, 'requires' | 'loaders'>
+  readonly #requires: MiddlewareSet['requires']
   #current: MiddlewareSet & { readonly modules: readonly LoadedModule[] }
 
   constructor(options: MiddlewareHostOptions<App>) {
     this.#options = options
-    this.#ofGroups = {
-      requires: new Map(options.builtIn.flatMap((group) => [...(group.requires ?? [])])),
-      loaders: new Map(
-        options.builtIn.flatMap((group) => {
-          const names = group.loadForRoute === undefined ? [] : [...group.middleware.keys()]
-          return names.map((name) => [name, async () => group.loadForRoute?.()])
-        }),
-      ),
-    }
-    this.#current = { ...this.#ofGroups, byName: builtInByName(options.builtIn), unready: new Map(), modules: [] }
+    this.#requires = new Map(options.builtIn.flatMap((group) => [...(group.requires ?? [])]))
+    this.#current = { requires: this.#requires, byName: builtInByName(options.builtIn), unready: new Map(), modules: [] }
   }
 
   /** The set in use. */
@@ -132,7 +122,7 @@ export class MiddlewareHost<App> {
     const modules: LoadedModule[] = []
     const fresh: LoadedModule[] = []
     return {
-      ...this.#ofGroups,
+      requires: this.#requires,
       byName,
       unready,
       warnings: [
@@ -149,7 +139,7 @@ export class MiddlewareHost<App> {
       },
       commit: async () => {
         const replaced = this.#current.modules.filter((module) => !modules.includes(module))
-        this.#current = { ...this.#ofGroups, byName, unready, modules }
+        this.#current = { requires: this.#requires, byName, unready, modules }
         for (const { prepared } of settings) prepared.commit()
         await this.#tearDown(replaced)
       },

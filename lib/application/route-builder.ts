@@ -80,7 +80,6 @@ export function createRouteBuilder(options: {
     })
     // A refusal by the others must have the fields of this one, or the page that asked could not read it.
     layers.sort((a, b) => Number(b.name === 'SVC_MwCors') - Number(a.name === 'SVC_MwCors'))
-    for (const name of names) await middleware.loaders.get(name)?.()
     const resolved = await resolveAction<ActionContext>(record.action, sources)
     if (resolved.websocket !== undefined) await webSockets.load()
     const target = compose(layers, runOf(resolved, webSockets), reports)

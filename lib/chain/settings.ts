@@ -57,8 +57,6 @@ export interface BuiltInGroup {
   readonly requires?: ReadonlyMap<string, string>
   /** Loads code that only a group with settings needs; called before the first `prepare` that is given some. */
   load?(): Promise<void>
-  /** Loads the code of a group that works without settings; called before a route with its middleware is built. */
-  loadForRoute?(): Promise<void>
   /**
    * Reads settings without taking them into use.
    * @param given the group's value in the file; undefined when the file has none

@@ -18,7 +18,7 @@ interface Served {
   failed(address: string): ReturnType<LoginThrottle['failed']>
   opened(id: number, address: string): void
   closed(id: number): void
-  take(rule: string, size: BucketSize, key: string, most: number): Taken
+  take(rule: string, size: BucketSize, key: string): Taken
 }
 
 /**
@@ -60,7 +60,7 @@ export function hostLimits(most: number, open = (size: BucketSize): Buckets => n
           open.get(id)?.()
           open.delete(id)
         },
-        take: (rule, size, key, tokens) => bucketsOf(rule, size).take(key, tokens),
+        take: (rule, size, key) => bucketsOf(rule, size).take(key),
       })
       void peer.closed.then(() => {
         for (const leave of open.values()) leave()
@@ -82,7 +82,7 @@ export function createClusterThrottle(peer: Peer): LoginThrottle {
 /** Opens the buckets of a rule in a worker. */
 export function createClusterBuckets(peer: Peer): (rule: string, size: BucketSize) => BucketStore {
   const { take } = remote<Served>(peer, 'limits')
-  return (rule, size) => ({ take: (key, most) => take(rule, size, key, most) })
+  return (rule, size) => ({ take: (key) => take(rule, size, key) })
 }
 
 /** Makes the limit of connections of a worker. */

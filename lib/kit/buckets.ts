@@ -16,21 +16,18 @@ export interface BucketSize {
   readonly intervalMs: number
 }
 
-/** The outcome of taking tokens. */
+/** The outcome of taking a token. */
 export interface Taken {
-  /** The tokens taken; 0 when there was none. */
-  readonly granted: number
+  /** Whether there was one. */
+  readonly isGranted: boolean
   /** Milliseconds until the bucket is full. */
   readonly fullInMs: number
 }
 
 /** Holds the buckets of a rule, in this process or for several. */
 export interface BucketStore {
-  /**
-   * Takes tokens of a bucket, as many as there are.
-   * @param most how many to take at most, from 1
-   */
-  take(key: string, most: number): MaybePromise<Taken>
+  /** Takes a token of the key's bucket. Rejects when the buckets lie elsewhere and cannot be reached. */
+  take(key: string): MaybePromise<Taken>
 }
 
 /** A bucket that is not full. */
@@ -82,19 +79,18 @@ export class Buckets implements BucketStore {
     return this.#allFullAtMs <= this.#now()
   }
 
-  take(key: string, most: number): Taken {
+  take(key: string): Taken {
     const nowMs = this.#now()
     const bucket = this.#byKey.get(key)
     const fullInMs = Math.max(0, (bucket?.fullAtMs ?? 0) - nowMs)
-    const granted = Math.min(most, tokensIn(this.#size, fullInMs))
-    if (granted === 0) return { granted, fullInMs }
+    if (tokensIn(this.#size, fullInMs) === 0) return { isGranted: false, fullInMs }
     // Not `fullAtMs - nowMs`, whose rounding would make 30 s a little more, and so 31 in a header field.
-    const fullAgainInMs = fullInMs + granted * this.#size.intervalMs
+    const fullAgainInMs = fullInMs + this.#size.intervalMs
     const fullAtMs = nowMs + fullAgainInMs
     this.#allFullAtMs = Math.max(this.#allFullAtMs, fullAtMs)
     if (bucket === undefined) this.#add(key, fullAtMs, nowMs)
     else bucket.fullAtMs = fullAtMs
-    return { granted, fullInMs: fullAgainInMs }
+    return { isGranted: true, fullInMs: fullAgainInMs }
   }
 
   /** Adds a bucket. Up to two full ones go, or, when there are too many, the one that is full soonest. */

@@ -5,14 +5,7 @@
 import type { Form } from '../http/form.ts'
 import { FormIndex } from './form-index.ts'
 import { shown } from './fields-options.ts'
-import type { MessageName } from './validate-messages.ts'
-
-/** What is wrong with a value: the name of a message, and the values of its placeholders. */
-export interface Problem {
-  readonly path: string
-  readonly message: MessageName
-  readonly rules: object
-}
+import type { MessageName, Problem } from './validate-messages.ts'
 
 /** How the values of one kind are found in a form and checked. */
 export interface Kind {

@@ -7,9 +7,10 @@
  */
 import { isObject } from '../base/object.ts'
 import type { Form } from '../http/form.ts'
-import { Field, readField, Run, type Problem } from './fields-field.ts'
+import { Field, readField, Run } from './fields-field.ts'
 import * as kinds from './fields-kinds.ts'
 import { checkOptions, shown, wrongField, type Options } from './fields-options.ts'
+import type { Problem } from './validate-messages.ts'
 
 /** How an input is shown again in its form. */
 export interface Input {

@@ -1,14 +1,13 @@
 /**
- * Middleware that limits what browsers do with answers: `SVC_MwHeaders` and `SVC_MwCors`. Their code is loaded when the
- * middleware configuration has their settings, or a route names them. And the members of the context beside them: the
- * nonce of an answer, passwords, signing in and out.
+ * Middleware that limits what browsers do with responses: `SVC_MwHeaders` and `SVC_MwCors`. And the members of the
+ * context beside them: the nonce of a response, passwords, signing in and out.
  *
  * Both also have a part outside of the chains: `SVC_MwHeaders` may set the fields of answers without a route, and
  * `SVC_MwCors` answers preflights before any middleware runs.
  */
 import type { Scrypt } from '../admin/password.ts'
 import { jsonText } from '../base/json-text.ts'
-import type { BuiltInGroup, PreparedSettings } from '../chain/settings.ts'
+import type { BuiltInGroup } from '../chain/settings.ts'
 import type { Chain } from '../chain/compose.ts'
 import type { CoreContext } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
@@ -16,8 +15,8 @@ import type { BodyReply } from '../http/reply.ts'
 import type { Registry } from '../routing/registry.ts'
 import type { SessionMembers } from '../session/feature.ts'
 import { isNobody } from '../session/is-auth.ts'
-import type { CorsGroup } from './cors.ts'
-import type { HeadersGroup } from './headers.ts'
+import { createCorsGroup } from './cors.ts'
+import { createHeadersGroup } from './headers.ts'
 import { createPasswords } from './password.ts'
 
 /** The member that the kit adds to the context and other parts of the server use. */
@@ -32,7 +31,7 @@ export interface KitMembers {
 
 /** The parts of the kit. */
 export interface Kit {
-  readonly groups: readonly Omit<BuiltInGroup, 'table'>[]
+  readonly groups: readonly BuiltInGroup[]
   readonly feature: Feature
   /** Sets the header fields of an answer without a route. */
   readonly unrouted: (ctx: CoreContext) => void
@@ -50,15 +49,13 @@ interface KitOptions {
   readonly userKey: () => string
 }
 
-const notLoaded: PreparedSettings = { warnings: [], commit: () => {} }
-
 /**
  * Makes the kit of one server. `ctx.signIn` throws TypeError for a user that names nobody or that JSON cannot hold; it
  * and `ctx.signOut` throw an Error on a route without `SVC_MwSession`.
  */
 export function createKit({ registry, trustedOrigins, scrypt, userKey }: KitOptions): Kit {
-  let headers: HeadersGroup | undefined
-  let cors: CorsGroup | undefined
+  const headers = createHeadersGroup()
+  const cors = createCorsGroup(trustedOrigins)
   const passwords = createPasswords(scrypt)
   const makeSignIn = ({ session }: CoreContext & SessionMembers) => (user: unknown): void => {
     if (isNobody(user)) {
@@ -70,52 +67,17 @@ export function createKit({ registry, trustedOrigins, scrypt, userKey }: KitOpti
   }
   const makeSignOut = ({ session }: CoreContext & SessionMembers) => (): void => session.destroy()
   return {
-    groups: [
-      onDemand('headers', 'SVC_MwHeaders', async () => {
-        return (headers = (await import('./headers.ts')).createHeadersGroup())
-      }),
-      onDemand('cors', 'SVC_MwCors', async () => {
-        return (cors = (await import('./cors.ts')).createCorsGroup(trustedOrigins))
-      }),
-    ],
+    groups: [headers, cors],
     feature: {
       name: 'kit',
       members: [
-        { name: 'cspNonce', aliases: ['csp_nonce'], inViews: 'aliases', make: (ctx) => headers?.nonceOf(ctx) ?? '' },
+        { name: 'cspNonce', aliases: ['csp_nonce'], inViews: 'aliases', make: (ctx) => headers.nonceOf(ctx) },
         { name: 'password', make: () => passwords },
         { name: 'signIn', make: makeSignIn },
         { name: 'signOut', make: makeSignOut },
       ],
     },
-    unrouted: (ctx) => headers?.unrouted(ctx),
-    preflight: (ctx) => cors?.preflight(ctx, registry),
-  }
-}
-
-/** A group whose code is loaded when it is needed. Without settings it has their defaults. */
-function onDemand(
-  name: string,
-  middleware: string,
-  open: () => Promise<BuiltInGroup>,
-): Omit<BuiltInGroup, 'table'> {
-  let group: BuiltInGroup | undefined
-  const load = async (): Promise<void> => {
-    group ??= await open()
-  }
-  return {
-    name,
-    middleware: new Map([
-      [
-        middleware,
-        (ctx, next) => {
-          const run = group?.middleware.get(middleware)
-          if (run === undefined) throw new Error(`The code of ${middleware} is not loaded`)
-          return run(ctx, next)
-        },
-      ],
-    ]),
-    load,
-    loadForRoute: load,
-    prepare: (given) => group?.prepare(given) ?? notLoaded,
+    unrouted: (ctx) => headers.unrouted(ctx),
+    preflight: (ctx) => cors.preflight(ctx, registry),
   }
 }

@@ -5,16 +5,54 @@
  * requests are left, and in how many seconds the limit is full again. A refused one has `Retry-After` too.
  */
 import { createHash } from 'node:crypto'
-import type { Middleware, Next } from '../chain/compose.ts'
 import { isObject } from '../base/object.ts'
+import type { MaybePromise } from '../base/maybe-promise.ts'
+import type { OpenLog } from '../base/ports.ts'
 import { reasonOf } from '../base/reason.ts'
+import { isToken } from '../base/token.ts'
+import type { Middleware, Next } from '../chain/compose.ts'
+import { settingsTable, type SettingsOf } from '../chain/settings.ts'
 import type { CoreContext } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
 import { isLoopback, networkOf } from '../http/ip-address.ts'
 import { isNobody } from '../session/is-auth.ts'
-import { Buckets, nextTokenMs, tokensIn, type BucketSize, type Taken } from './buckets.ts'
-import { Leases } from './leases.ts'
-import type { LimitGroupOptions, RuleSettings } from './limit.ts'
+import { Buckets, nextTokenMs, tokensIn, type BucketSize, type BucketStore, type Taken } from './buckets.ts'
+
+/** The options of the group. */
+export interface LimitGroupOptions {
+  readonly log: OpenLog
+  /** Whether an address is that of a trusted proxy. */
+  readonly isTrusted: (address: string) => boolean
+  /** The user of a request; anything that names nobody counts as none. */
+  readonly userOf: (ctx: CoreContext) => unknown
+  /** Opens the buckets of a rule where they are shared with other processes; in this process unless given. */
+  readonly openBuckets?: ((rule: string, size: BucketSize) => BucketStore) | undefined
+}
+
+/** The keys of a rule. */
+export const ruleTable = settingsTable({
+  by: {
+    kind: 'string', default: 'address', check: checkBy,
+    meaning: 'Whose requests are counted together: those of one `address` (an IPv6 address counts by its /64), of one '
+      + '`user` (`ctx.state.user`, else that of the session, else `sub` of `ctx.state.jwt`, else the address), or with '
+      + 'one value of a field, `header:x-client`, which counts only from `server.trusted_proxies` (else the address).',
+  },
+  count: {
+    kind: 'integer', min: 1, max: 1_000_000, default: 60,
+    meaning: 'Requests in `per_s` seconds.',
+  },
+  per_s: {
+    kind: 'integer', min: 1, max: 86_400, default: 60,
+    meaning: 'Seconds in which `count` requests are allowed.',
+  },
+  burst: {
+    kind: 'integer', min: 0, max: 1_000_000, default: 0,
+    meaning: 'Requests that may come at once after a pause; 0: as many as `count`.',
+  },
+})
+
+/** The settings of a rule. */
+export type RuleSettings = SettingsOf<typeof ruleTable>
 
 /** A rule in use. */
 export interface LimitRule {
@@ -45,18 +83,27 @@ export function createLimitRule(name: string, settings: RuleSettings, options: L
   let problem: string | undefined
   let proxyUnknown = false
 
-  function reached(error: unknown): void {
-    const now = error === undefined ? undefined : reasonOf(error)
-    if ((now === undefined) !== (problem === undefined)) {
-      if (now === undefined) log.info(`limit ${name}: requests of all processes are counted together again`)
-      else log.warn(countsAlone(name, now))
-    }
-    problem = now
+  const own = new Buckets(size)
+  const shared = openBuckets?.(name, size)
+  const policy = `"${name}";q=${size.burst};w=${seconds}`
+
+  function take(key: string): MaybePromise<Taken> {
+    return shared === undefined ? own.take(key) : takeShared(shared, key)
   }
 
-  const buckets =
-    openBuckets === undefined ? new Buckets(size) : new Leases(size, openBuckets(name, size), reached)
-  const policy = `"${name}";q=${size.burst};w=${seconds}`
+  async function takeShared(store: BucketStore, key: string): Promise<Taken> {
+    try {
+      const taken = await store.take(key)
+      if (problem !== undefined) log.info(`limit ${name}: requests of all processes are counted together again`)
+      problem = undefined
+      return taken
+    } catch (error) {
+      const reason = reasonOf(error)
+      if (problem === undefined) log.warn(countsAlone(name, reason))
+      problem = reason
+      return own.take(key)
+    }
+  }
 
   function keyOfAddress(ctx: CoreContext): string {
     const { ip } = ctx
@@ -73,12 +120,12 @@ export function createLimitRule(name: string, settings: RuleSettings, options: L
     return value === undefined ? keyOfAddress(ctx) : bounded(`=${value}`) // No address begins with `=`.
   }
 
-  function pass(ctx: CoreContext, next: Next, { granted, fullInMs }: Taken): void | Promise<void> {
-    const left = granted === 0 ? 0 : tokensIn(size, fullInMs)
+  function pass(ctx: CoreContext, next: Next, { isGranted, fullInMs }: Taken): void | Promise<void> {
+    const left = isGranted ? tokensIn(size, fullInMs) : 0
     // A route may have several rules.
     ctx.outgoing.addMember('RateLimit-Policy', policy)
     ctx.outgoing.addMember('RateLimit', `"${name}";r=${left};t=${Math.ceil(fullInMs / 1000)}`)
-    if (granted > 0) return next()
+    if (isGranted) return next()
     onRefused()
     const waitS = Math.max(1, Math.ceil(nextTokenMs(size, fullInMs) / 1000))
     throw new HttpError(429, 'too_many_requests', `Too many requests: try again in ${waitS} s`, {
@@ -89,7 +136,7 @@ export function createLimitRule(name: string, settings: RuleSettings, options: L
   return {
     settings,
     run: (ctx, next) => {
-      const taken = buckets.take(keyOf(ctx), 1)
+      const taken = take(keyOf(ctx))
       return taken instanceof Promise ? taken.then((outcome) => pass(ctx, next, outcome)) : pass(ctx, next, taken)
     },
     warnings: () => [
@@ -120,4 +167,10 @@ function keyOfUser(user: unknown): string | undefined {
 
 function bounded(key: string): string {
   return key.length <= longestKey ? key : createHash('sha256').update(key).digest('base64url')
+}
+
+function checkBy(text: string): string | undefined {
+  const field = /^header:(.*)$/.exec(text)?.[1]
+  if (text === 'address' || text === 'user' || (field !== undefined && isToken(field))) return undefined
+  return 'must be "address", "user" or "header:" with the name of a field'
 }

@@ -14,9 +14,9 @@ import type { Form } from '../http/form.ts'
 import type { Registry } from '../routing/registry.ts'
 import type { SessionMembers } from '../session/feature.ts'
 import { fields, Schema } from './fields.ts'
-import type { Problem } from './fields-field.ts'
 import { shown } from './fields-options.ts'
 import { formHelpers, inputOf, pageOfForm, usualForm } from './validate-form.ts'
+import type { Problem } from './validate-messages.ts'
 
 /** The parts of the feature. */
 interface ValidateParts {

@@ -5,7 +5,6 @@
 import { isObject } from '../base/object.ts'
 import type { Row } from '../base/value.ts'
 import { readSettings, SettingsError, type BuiltInGroup } from '../chain/settings.ts'
-import type { Problem } from './fields-field.ts'
 
 const defaults = {
   required: 'Required',
@@ -36,6 +35,13 @@ const defaults = {
 
 /** The name of a message. */
 export type MessageName = keyof typeof defaults
+
+/** What is wrong with a value: the name of a message, and the values of its placeholders. */
+export interface Problem {
+  readonly path: string
+  readonly message: MessageName
+  readonly rules: object
+}
 
 const placeholder = /\{(\w+)\}/g
 

@@ -7,8 +7,8 @@ import type { Redis } from './client.ts'
 import { encoded, integerIn, listIn } from './reply.ts'
 
 /**
- * KEYS: the bucket. ARGV: the tokens of a full one, microseconds for one token, how many to take at most. Returns how
- * many were taken, and microseconds until it is full. A clock that went back never makes a bucket emptier than empty.
+ * Takes a token. KEYS: the bucket. ARGV: the tokens of a full one, microseconds for one token. Returns 1, or 0 when
+ * there was none, and microseconds until it is full. A clock that went back never makes a bucket emptier than empty.
  */
 const takeScript = `
 local time = redis.call('TIME')
@@ -16,12 +16,10 @@ local now = time[1] * 1000000 + time[2]
 local burst, interval = tonumber(ARGV[1]), tonumber(ARGV[2])
 local wait = (tonumber(redis.call('GET', KEYS[1])) or 0) - now
 wait = math.min(math.max(wait, 0), burst * interval)
-local granted = math.min(tonumber(ARGV[3]), math.floor(burst - wait / interval + 0.000001))
-if granted > 0 then
-  wait = wait + granted * interval
-  redis.call('SET', KEYS[1], string.format('%.0f', now + wait), 'PX', math.ceil(wait / 1000))
-end
-return {math.max(granted, 0), string.format('%.0f', wait)}`
+if burst - wait / interval + 0.000001 < 1 then return {0, string.format('%.0f', wait)} end
+wait = wait + interval
+redis.call('SET', KEYS[1], string.format('%.0f', now + wait), 'PX', math.ceil(wait / 1000))
+return {1, string.format('%.0f', wait)}`
 
 /**
  * Makes the buckets of a rule. They reject as `Redis.command` does.
@@ -32,10 +30,10 @@ export function createRedisBuckets(redis: Redis, prefix: string, rule: string, s
   const { burst } = size
   const intervalUs = size.intervalMs * 1000
   return {
-    take: async (key, most) => {
+    take: async (key) => {
       const place = `${prefix}limit:${rule}:${burst}:${intervalUs}:${encoded(key)}`
-      const [granted, waitUs] = listIn(await script.run([place], burst, intervalUs, most))
-      return { granted: integerIn(granted), fullInMs: integerIn(waitUs) / 1000 }
+      const [granted, waitUs] = listIn(await script.run([place], burst, intervalUs))
+      return { isGranted: integerIn(granted) > 0, fullInMs: integerIn(waitUs) / 1000 }
     },
   }
 }

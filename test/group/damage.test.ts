@@ -84,7 +84,7 @@ describe('damaged messages between the primary and a worker', () => {
           broker.subscribe('c', (one) => heard.push(textOf(one))),
           store.create('id', new Map([['key:a', '1']]), 1000),
           store.read('id'),
-          buckets.take('key', 1),
+          buckets.take('key'),
           throttle.begin('::1', undefined),
           state.read(),
         ]

@@ -4,6 +4,7 @@ import { createClusterAddressLimit, createClusterBuckets, hostLimits } from '../
 import { Peer } from '../../lib/group/peer.ts'
 import { createAddressLimit, type AddressLimit } from '../../lib/core/address-limit.ts'
 import { Buckets } from '../../lib/kit/buckets.ts'
+import { takeTokens } from '../kit/take-tokens.ts'
 import { memoryPorts } from './memory-ports.ts'
 
 /** Two limits that count together, and what takes the second away. */
@@ -82,7 +83,7 @@ describe('the buckets of several processes', () => {
     host.attach(new Peer(here))
     const open = createClusterBuckets(new Peer(there))
     const take = async (burst: number): Promise<number> =>
-      (await open('rule', { burst, intervalMs: 1000 }).take('a', 9)).granted
+      (await takeTokens(open('rule', { burst, intervalMs: 1000 }), 'a', 9)).granted
     assert.deepEqual([await take(1), await take(2), await take(1)], [1, 2, 0], 'a bucket that is not full stays')
     clock.ms = 1500
     await take(3)
