@@ -83,6 +83,21 @@ describe('tier 1', () => {
   })
 })
 
+test('no files import each other in a circle, of types neither', () => {
+  const imports = new Map(sources.map((source) => [source.file, importedFiles(source)]))
+  const circles: string[] = []
+  const done = new Set<string>()
+  const visit = (file: string, way: readonly string[]): void => {
+    if (way.includes(file)) circles.push([...way.slice(way.indexOf(file)), file].join(' -> '))
+    if (done.has(file) || way.includes(file)) return
+    for (const next of imports.get(file) ?? []) visit(next, [...way, file])
+    done.add(file)
+  }
+  for (const file of imports.keys()) visit(file, [])
+  assert.ok([...imports.values()].flat().length > 1000)
+  assert.deepEqual(circles, [])
+})
+
 describe('what Node does not document', () => {
   it('is used in one file', () => {
     const found = sources.flatMap(({ file, tokens }) => undocumented(tokens).map((use) => `${file}: ${use}`))
@@ -381,15 +396,27 @@ function tokensOf(source: string): Token[] {
 /** What a file of tier 1 imports, as values or as types, from elsewhere but Node. */
 function outsideOf(file: string, tokens: readonly Token[]): string[] {
   return tokens.flatMap(({ kind, text }, at) => {
-    const [before, after] = [tokens[at - 1]?.text ?? '', tokens[at + 1]]
+    const after = tokens[at + 1]
     if (text === 'createRequire' || text === 'require') return [text]
     if (text === 'import' && after?.text === '(' && tokens[at + 2]?.kind !== 'string') return [`import(${tokens[at + 2]?.text})`]
-    const isImported = before === 'from' || before === 'import' || (before === '(' && tokens[at - 2]?.text === 'import')
-    if (kind !== 'string' || !isImported) return []
+    if (kind !== 'string' || !isImported(tokens, at)) return []
     const name = text.slice(1, -1)
     const target = posix.join(posix.dirname(file), name).slice('lib/'.length)
     return name.startsWith('node:') || (name.startsWith('.') && tierOne.test(target)) ? [] : [name]
   })
+}
+
+/** Whether a token that is a string names a module of an import, static, dynamic or of a type. */
+function isImported(tokens: readonly Token[], at: number): boolean {
+  const before = tokens[at - 1]?.text ?? ''
+  return before === 'from' || before === 'import' || (before === '(' && tokens[at - 2]?.text === 'import')
+}
+
+/** The files that a file imports, by their paths from the root. */
+function importedFiles({ file, tokens }: Source): string[] {
+  return tokens
+    .filter(({ kind, text }, at) => kind === 'string' && text.startsWith('.', 1) && isImported(tokens, at))
+    .map(({ text }) => posix.join(posix.dirname(file), text.slice(1, -1)))
 }
 
 /** Objects of Node by the names that they have in the sources. */

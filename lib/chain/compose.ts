@@ -10,6 +10,7 @@
  */
 import type { CoreContext } from '../http/context.ts'
 import type { Reply } from '../http/reply.ts'
+import { dropStream, replyOf } from '../http/returned.ts'
 
 /** Runs the rest of the chain. Call it once at most. */
 export type Next = () => void | Promise<void>
@@ -185,15 +186,15 @@ class Pass {
 
 function runAction(ctx: CoreContext, action: Action, reports: ChainReports): Reply | Promise<Reply> {
   const value = action(ctx)
-  if (!isThenable(value)) return replyOf(ctx, value, reports)
-  return Promise.resolve(value).then((settled) => replyOf(ctx, settled, reports))
+  if (!isThenable(value)) return replyOfAction(ctx, value, reports)
+  return Promise.resolve(value).then((settled) => replyOfAction(ctx, settled, reports))
 }
 
-function replyOf(ctx: CoreContext, value: unknown, reports: ChainReports): Reply {
+function replyOfAction(ctx: CoreContext, value: unknown, reports: ChainReports): Reply {
   const { redirection } = ctx
-  if (redirection === undefined || value === undefined || value === redirection) return ctx.replyOf(value)
+  if (redirection === undefined || value === undefined || value === redirection) return replyOf(ctx, value)
   reports.misuse(ctx, 'the action returned a value after ctx.redirect(), which is dropped: return one of them')
-  ctx.drop(value)
+  dropStream(value)
   ctx.status = redirection.status
   return (ctx.reply = redirection)
 }

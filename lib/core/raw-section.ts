@@ -4,7 +4,7 @@
 import { Buffer } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { hasToken } from '../base/token.ts'
-import { announcesBody } from '../http/framing.ts'
+import { announcesBody } from '../http/request-fields.ts'
 
 /** Whether a request is a WebSocket handshake. One with a body is none: its frames could be taken for the body. */
 export function isHandshake({ method, headers }: IncomingMessage): boolean {

@@ -26,48 +26,94 @@ import { emitClose } from './node-internals.ts'
 const noFields: readonly string[] = []
 const onlyVary: readonly string[] = ['Vary', 'Accept-Encoding']
 
-/**
- * Writes the reply with the context's status, header fields and cookies.
- * @param lastOnConnection adds `Connection: close`, as a server that is stopping must
- * @throws RangeError for a status that no reply can have, before anything is written
- */
-export function respond(ctx: CoreContext, reply: ReadyReply, lastOnConnection: boolean): void {
-  if (reply instanceof BodyReply) respondBody(ctx, reply, lastOnConnection)
-  else respondStream(ctx, reply, lastOnConnection)
-}
+/** Writes the replies of one server. */
+export class Responder {
+  readonly #sections = new HeaderSections()
 
-/** Like `respond`, for the kind of reply that most requests have. */
-export function respondBody(ctx: CoreContext, reply: BodyReply, lastOnConnection: boolean): void {
-  const status = ctx.status === 0 ? (reply === emptyReply ? 204 : 200) : ctx.status
-  checkStatus(status)
-  setOwnFields(ctx, status, lastOnConnection)
-  if (status === 204 || status === 304) {
+  /**
+   * Writes the reply with the context's status, header fields and cookies.
+   * @param lastOnConnection adds `Connection: close`, as a server that is stopping must
+   * @throws RangeError for a status that no reply can have, before anything is written
+   */
+  respond(ctx: CoreContext, reply: ReadyReply, lastOnConnection: boolean): void {
+    if (reply instanceof BodyReply) this.respondBody(ctx, reply, lastOnConnection)
+    else this.#respondStream(ctx, reply, lastOnConnection)
+  }
+
+  /** Like `respond`, for the kind of reply that most requests have. */
+  respondBody(ctx: CoreContext, reply: BodyReply, lastOnConnection: boolean): void {
+    const status = ctx.status === 0 ? (reply === emptyReply ? 204 : 200) : ctx.status
+    checkStatus(status)
+    setOwnFields(ctx, status, lastOnConnection)
+    if (status === 204 || status === 304) {
+      if (isOver(ctx)) return
+      ctx.response.writeHead(status, fieldsOf(ctx).slice())
+      ctx.response.end()
+      return
+    }
+
+    const { body, type } = status === 205 ? emptyReply : reply
+    const length = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength
+    if (length > compressAboveBytes && status !== 206 && mayCompress(ctx, type)) {
+      sayThatItVaries(ctx.outgoing)
+      const coding = codingFor(ctx.header('accept-encoding'), replyCodings)
+      if (coding !== undefined) return this.#respondCompressed(ctx, status, type, body, coding)
+    }
+    this.#write(ctx, status, type, body, length)
+  }
+
+  #respondStream(ctx: CoreContext, reply: StreamReply, lastOnConnection: boolean): void {
+    const status = ctx.status === 0 ? reply.status : ctx.status
+    checkStatus(status)
+    setOwnFields(ctx, status, lastOnConnection)
+    const headers = withFields(fieldsOf(ctx), reply.headers)
+    ctx.sentBytes = ctx.method === 'HEAD' ? 0 : reply.length
+    if (!isOver(ctx)) ctx.response.writeHead(status, headers)
+    reply.send(ctx.response)
+    // A response that was closed while it waited for its turn has emitted `close` before `send` could listen.
+    if (ctx.closed) emitClose(ctx.response)
+  }
+
+  /** When the compressor fails, the body is sent uncompressed. */
+  #respondCompressed(
+    ctx: CoreContext,
+    status: number,
+    type: string,
+    body: string | Uint8Array,
+    coding: Coding,
+  ): void {
+    const bytes = typeof body === 'string' ? Buffer.from(body) : body
+    const plain = (): void => this.#write(ctx, status, type, bytes, bytes.byteLength)
+    const packed = (smaller: Uint8Array): void => {
+      const etag = ctx.outgoing.get('ETag')
+      // Compressed bytes differ, so a strong ETag becomes a weak one (RFC 9110, section 8.8.1).
+      if (etag !== undefined && !etag.startsWith('W/')) ctx.outgoing.set('ETag', `W/${etag}`)
+      ctx.outgoing.set('Content-Encoding', coding)
+      this.#write(ctx, status, type, smaller, smaller.byteLength)
+    }
+    const outcome = compressReply(bytes, coding)
+    if (outcome instanceof Uint8Array) packed(outcome)
+    else outcome.then(packed, plain)
+  }
+
+  /** @param type the Content-Type unless the context has one */
+  #write(ctx: CoreContext, status: number, type: string, body: string | Uint8Array, length: number): void {
     if (isOver(ctx)) return
-    ctx.response.writeHead(status, fieldsOf(ctx).slice())
-    ctx.response.end()
-    return
+    const { response } = ctx
+    const outgoing = ctx.outgoingIfAny
+    const ownType = outgoing?.get('Content-Type') === undefined ? type : ''
+    // The response to a handshake is not Node's own, whose sections all end in the same way.
+    const isOrdinary = outgoing?.plain !== false && ctx.upgrading === undefined
+    this.#sections.write(response, status, fieldsOf(ctx), isOrdinary, ownType, length)
+    if (ctx.method === 'HEAD' || length === 0) {
+      response.end()
+      return
+    }
+    ctx.sentBytes = length
+    // As many bytes as characters: ASCII.
+    if (typeof body === 'string' && body.length === length) endWithText(response, body)
+    else response.end(body)
   }
-
-  const { body, type } = status === 205 ? emptyReply : reply
-  const length = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength
-  if (length > compressAboveBytes && status !== 206 && mayCompress(ctx, type)) {
-    sayThatItVaries(ctx.outgoing)
-    const coding = codingFor(ctx.header('accept-encoding'), replyCodings)
-    if (coding !== undefined) return respondCompressed(ctx, status, type, body, coding)
-  }
-  write(ctx, status, type, body, length)
-}
-
-function respondStream(ctx: CoreContext, reply: StreamReply, lastOnConnection: boolean): void {
-  const status = ctx.status === 0 ? reply.status : ctx.status
-  checkStatus(status)
-  setOwnFields(ctx, status, lastOnConnection)
-  const headers = withFields(fieldsOf(ctx), reply.headers)
-  ctx.sentBytes = ctx.method === 'HEAD' ? 0 : reply.length
-  if (!isOver(ctx)) ctx.response.writeHead(status, headers)
-  reply.send(ctx.response)
-  // A response that was closed while it waited for its turn has emitted `close` before `send` could listen.
-  if (ctx.closed) emitClose(ctx.response)
 }
 
 /**
@@ -86,48 +132,6 @@ export function isLost({ request, response }: CoreContext): boolean {
 /** Whether an answer that had begun was lost with its connection. */
 export function wasCut(ctx: CoreContext): boolean {
   return isLost(ctx) && ctx.response.headersSent && ctx.upgrading === undefined
-}
-
-/** When the compressor fails, the body is sent uncompressed. */
-function respondCompressed(
-  ctx: CoreContext,
-  status: number,
-  type: string,
-  body: string | Uint8Array,
-  coding: Coding,
-): void {
-  const bytes = typeof body === 'string' ? Buffer.from(body) : body
-  const plain = (): void => write(ctx, status, type, bytes, bytes.byteLength)
-  const packed = (smaller: Uint8Array): void => {
-    const etag = ctx.outgoing.get('ETag')
-    // Compressed bytes differ, so a strong ETag becomes a weak one (RFC 9110, section 8.8.1).
-    if (etag !== undefined && !etag.startsWith('W/')) ctx.outgoing.set('ETag', `W/${etag}`)
-    ctx.outgoing.set('Content-Encoding', coding)
-    write(ctx, status, type, smaller, smaller.byteLength)
-  }
-  const outcome = compressReply(bytes, coding)
-  if (outcome instanceof Uint8Array) packed(outcome)
-  else outcome.then(packed, plain)
-}
-
-/** @param type the Content-Type unless the context has one */
-function write(ctx: CoreContext, status: number, type: string, body: string | Uint8Array, length: number): void {
-  if (isOver(ctx)) return
-  const { response } = ctx
-  const sections = (ctx.services.headerSections ??= new HeaderSections())
-  const outgoing = ctx.outgoingIfAny
-  const ownType = outgoing?.get('Content-Type') === undefined ? type : ''
-  // The response to a handshake is not Node's own, whose sections all end in the same way.
-  const isOrdinary = outgoing?.plain !== false && ctx.upgrading === undefined
-  sections.write(response, status, fieldsOf(ctx), isOrdinary, ownType, length)
-  if (ctx.method === 'HEAD' || length === 0) {
-    response.end()
-    return
-  }
-  ctx.sentBytes = length
-  // As many bytes as characters: ASCII.
-  if (typeof body === 'string' && body.length === length) endWithText(response, body)
-  else response.end(body)
 }
 
 /** The application's fields and those of a stream or a file, which replace the application's. */

@@ -13,8 +13,8 @@ import type { LogPort, OpenLog } from '../base/ports.ts'
 import { isAbortError } from '../base/reason.ts'
 import type { CoreContext } from '../http/context.ts'
 import type { HttpError } from '../http/errors.ts'
-import type { EndReason, ParkedReply } from '../http/parked.ts'
-import type { ReadyReply, StreamReply } from '../http/reply.ts'
+import type { EndReason, ParkedReply, Parking } from '../http/parked.ts'
+import type { DeferredReply, ReadyReply, StreamReply } from '../http/reply.ts'
 import { connectionOf } from './connection.ts'
 import { overloaded, Pool, type QueuePlaces } from './pool.ts'
 
@@ -35,7 +35,7 @@ export interface RestPoolOptions {
 /** The functions of the server that the pool calls. Only `begin` may throw. */
 interface ParkingHost {
   /** Answers a request; a parked reply waits in turn. */
-  settle(ctx: CoreContext, reply: ReadyReply | ParkedReply): void
+  settle(ctx: CoreContext, reply: ReadyReply | DeferredReply): void
   /** Writes the beginning of a stream. */
   begin(ctx: CoreContext, stream: StreamReply): void
   /** Answers with an error. */
@@ -68,7 +68,7 @@ const sweepEveryMs = 50
 const mostPerTurn = 256
 
 /** Holds parked replies. */
-export class RestPool {
+export class RestPool implements Parking {
   /** The workers of the long polls. */
   readonly longpoll: Pool<ParkedReply>
   /** The workers of the streams. */
@@ -242,7 +242,7 @@ export class RestPool {
     const { ctx, kind, state } = parked
     this.#forget(parked)
     if (how === 'failed') this.#host.fail(ctx, outcome)
-    else if (how === 'answered') this.#settle(ctx, outcome as ReadyReply | ParkedReply | undefined)
+    else if (how === 'answered') this.#settle(ctx, outcome as ReadyReply | DeferredReply | undefined)
     else this.#endUnanswered(parked, how)
     if (this.#log.debugEnabled) this.#tell(parked, `${wordsOf[how]} after ${ctx.durationMs.toFixed(0)} ms`)
     if (state === 'working') this[kind].leave()
@@ -265,7 +265,7 @@ export class RestPool {
   }
 
   /** Answers. There is no reply for a stream that has ended, nor for a client that has disconnected. */
-  #settle(ctx: CoreContext, reply: ReadyReply | ParkedReply | undefined): void {
+  #settle(ctx: CoreContext, reply: ReadyReply | DeferredReply | undefined): void {
     if (reply !== undefined) return this.#host.settle(ctx, reply)
     const { response } = ctx
     if (!ctx.gone && !response.writableFinished) setTimeout(() => response.destroy(), lastBytesMs)

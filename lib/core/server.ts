@@ -21,15 +21,23 @@ import { HttpError, Refusal, type ErrorCode } from '../http/errors.ts'
 import type { ContextClass } from '../http/features.ts'
 import { checkFraming, toOriginForm } from '../http/framing.ts'
 import { label } from '../http/label.ts'
-import { ParkedReply } from '../http/parked.ts'
-import { BodyReply, emptyReply, type ReadyReply, type Reply, type StreamReply, UpgradeReply } from '../http/reply.ts'
+import { asParked } from '../http/parked.ts'
+import {
+  BodyReply,
+  DeferredReply,
+  emptyReply,
+  UpgradeReply,
+  type ReadyReply,
+  type Reply,
+  type StreamReply,
+} from '../http/reply.ts'
 import type { Registry } from '../routing/registry.ts'
 import { ordinaryMethods, PathEncodingError } from '../routing/trie.ts'
 import { BodyWaits } from './body-waits.ts'
 import { connectionOf } from './connection.ts'
 import { handshakeResponse } from './connections.ts'
 import { overloaded, Pool, waitedTooLong, type PoolOptions } from './pool.ts'
-import { isLost, isSent, respond, respondBody, wasCut } from './respond.ts'
+import { isLost, isSent, Responder, wasCut } from './respond.ts'
 import { RestPool, type RestPoolOptions } from './rest-pool.ts'
 import { TurnEnd } from './turn-end.ts'
 
@@ -72,9 +80,10 @@ export function createRequestServer(parts: ServerParts) {
   const cutAnswers = new RateLimited(responseLog.info, 1000)
   const refusals = new RateLimited(parts.log('pool').warn, 1000)
   const pool = new Pool<CoreContext>({ ...parts.pool, start: runAsWorker, onExpired: refuseLate })
+  const responder = new Responder()
   const bodyWaits = new BodyWaits(pool)
   ContextClass.prototype.services.bodyWaits = bodyWaits
-  const begin = (ctx: CoreContext, stream: StreamReply): void => respond(ctx, stream, draining)
+  const begin = (ctx: CoreContext, stream: StreamReply): void => responder.respond(ctx, stream, draining)
   const restPool = new RestPool({ settle: answerParked, begin, fail, refuse }, parts.restPool, parts.log)
   const turnEnd = new TurnEnd(admitUnlessOver)
   const whenIdle: (() => void)[] = []
@@ -214,10 +223,10 @@ export function createRequestServer(parts: ServerParts) {
 
   function settle(ctx: CoreContext, reply: Reply): void {
     try {
-      if (reply instanceof BodyReply) respondBody(ctx, reply, draining)
-      else if (reply instanceof ParkedReply) restPool.park(ctx, reply)
+      if (reply instanceof BodyReply) responder.respondBody(ctx, reply, draining)
+      else if (reply instanceof DeferredReply) restPool.park(ctx, asParked(reply))
       else if (reply instanceof UpgradeReply) reply.takeOver()
-      else respond(ctx, reply, draining)
+      else responder.respond(ctx, reply, draining)
     } catch (error) {
       return fail(ctx, error)
     }
@@ -228,7 +237,7 @@ export function createRequestServer(parts: ServerParts) {
   /** @param onError called when it cannot be written */
   function send(ctx: CoreContext, reply: BodyReply, onError: (ctx: CoreContext, error: unknown) => void): void {
     try {
-      respondBody(ctx, reply, draining)
+      responder.respondBody(ctx, reply, draining)
     } catch (error) {
       return onError(ctx, error)
     }
@@ -239,10 +248,10 @@ export function createRequestServer(parts: ServerParts) {
    * Its worker has been free since it was parked. `finish` is left to the event `close`: one event may answer
    * thousands, and the last of them should not wait for the metrics and access lines of the others.
    */
-  function answerParked(ctx: CoreContext, reply: ReadyReply | ParkedReply): void {
+  function answerParked(ctx: CoreContext, reply: ReadyReply | DeferredReply): void {
     try {
-      if (reply instanceof ParkedReply) restPool.park(ctx, reply)
-      else respond(ctx, reply, draining)
+      if (reply instanceof DeferredReply) restPool.park(ctx, asParked(reply))
+      else responder.respond(ctx, reply, draining)
     } catch (error) {
       fail(ctx, error)
     }
@@ -256,7 +265,7 @@ export function createRequestServer(parts: ServerParts) {
       if (response.headersSent && !response.writableEnded) throw new Error('The answer had begun when it failed')
       const reply = errorReply(ctx, error, parts.reveal(ctx), parts.pageForError)
       if (mayWait(ctx, reply)) turnEnd.hold(ctx, () => send(ctx, reply, cut))
-      else respondBody(ctx, reply, draining)
+      else responder.respondBody(ctx, reply, draining)
     } catch (second) {
       cut(ctx, second)
     }
@@ -296,7 +305,7 @@ export function createRequestServer(parts: ServerParts) {
     ctx.close(completed)
     if (!ctx.running) discard(ctx) // Else its action may still read a body that has come whole.
     const { parked } = ctx
-    if (parked !== undefined) restPool.left(parked)
+    if (parked !== undefined) restPool.left(asParked(parked))
     else if (wasCut(ctx)) cutAnswers.say(cutAnswer, '', { request: ctx, isLabelled: true })
     const endedAtMs = Date.now()
     if (ctx.counted) parts.metrics.record(ctx, parked === undefined, endedAtMs)

@@ -10,7 +10,7 @@
 import { isToken } from '../base/token.ts'
 import { checkRedirect, settingsTable, type SettingsOf } from '../chain/settings.ts'
 import type { CoreContext } from '../http/context.ts'
-import { readFormField } from '../http/form.ts'
+import { readFormField } from '../http/received-request.ts'
 import { createOriginCheck } from '../http/origin.ts'
 
 /** The settings of both middlewares: `setup.csrf`. */

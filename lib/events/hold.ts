@@ -8,8 +8,9 @@
  */
 import { isAbortError } from '../base/reason.ts'
 import type { CoreContext as Context } from '../http/context.ts'
-import { emptyReply, UpgradeReply, type ReadyReply } from '../http/reply.ts'
 import { ParkedReply, type EndReason } from '../http/parked.ts'
+import { DeferredReply, emptyReply, UpgradeReply, type ReadyReply } from '../http/reply.ts'
+import { replyOf } from '../http/returned.ts'
 import { checkTimeout } from './source.ts'
 
 /** Returns a promise of the reply. The signal aborts at a disconnect, at the time-out and when the server stops. */
@@ -73,11 +74,11 @@ class HeldReply extends ParkedReply {
 
   #finish(value: unknown): void {
     try {
-      const reply = this.ctx.replyOf(value)
+      const reply = replyOf(this.ctx, value)
       if (reply instanceof UpgradeReply) throw new TypeError('Cannot hold: the work returned the reply of a handshake')
       const ending = this.#takeEnding()
       if (ending === undefined) this.answer(reply)
-      else ending.resolve(reply instanceof ParkedReply ? this.#noContent() : reply) // It is too late to wait again.
+      else ending.resolve(reply instanceof DeferredReply ? this.#noContent() : reply) // It is too late to wait again.
     } catch (error) {
       this.#failed(error)
     }

@@ -24,9 +24,12 @@ import { endsWithin } from '../base/deadline.ts'
 import { reasonOf } from '../base/reason.ts'
 import { SerialQueue } from '../base/serial-queue.ts'
 import { version } from '../base/version.ts'
+import type { LoadedConfig } from '../config/load.ts'
 import type { ErrorGroup } from '../log/error-groups.ts'
+import type { ModuleLogger } from '../log/logger.ts'
 import { nodeName } from '../log/record.ts'
 import type { Summary } from '../metrics/processes.ts'
+import type { Redis } from '../redis/client.ts'
 import { answerFor, awayError } from '../redis/errors.ts'
 import { isTemporary, RedisAwayError } from '../redis/errors.ts'
 import { listRefused, Membership, newState } from './membership.ts'
@@ -34,7 +37,19 @@ import { isLive, mayApply, nodeKeys, type ListedNode, type NodeEntry, type SeenN
 import { Rate } from './rate.ts'
 import { ForgedStateError, RedisState } from './redis-state.ts'
 import { SharedErrors } from './shared-errors.ts'
-import type { SharedParts } from './shared.ts'
+
+/** The parts that each user of the engine needs. */
+export interface SharedParts {
+  readonly loaded: LoadedConfig
+  readonly appKey: string
+  readonly redis: Redis
+  /** The prefix of every key. */
+  readonly prefix: string
+  /** The prefix of every channel of PUBLISH, which ignores databases. */
+  readonly place: string
+  /** Of module `server`. */
+  readonly log: ModuleLogger
+}
 
 /** The processes of this node. */
 interface NodeProcesses {

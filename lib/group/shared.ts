@@ -11,7 +11,7 @@ import { errorOfValues, type LoadedConfig } from '../config/load.ts'
 import { deriveKey } from '../tokens/signature.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import { RateLimited } from '../base/rate-limited.ts'
-import { Node } from './node.ts'
+import { Node, type SharedParts } from './node.ts'
 import { createRedisBroker } from '../redis/broker.ts'
 import { createRedisBuckets } from '../redis/buckets.ts'
 import { Redis } from '../redis/client.ts'
@@ -25,19 +25,6 @@ export type OpenShared = typeof openShared
 
 /** The engine as one server uses it. */
 export type SharedEngine = NonNullable<ReturnType<OpenShared>>
-
-/** The parts that each user of the engine needs. */
-export interface SharedParts {
-  readonly loaded: LoadedConfig
-  readonly appKey: string
-  readonly redis: Redis
-  /** The prefix of every key. */
-  readonly prefix: string
-  /** The prefix of every channel of PUBLISH, which ignores databases. */
-  readonly place: string
-  /** Of module `server`. */
-  readonly log: ModuleLogger
-}
 
 /**
  * Opens the engine that the configuration names, and begins to connect.

@@ -9,12 +9,11 @@ import { ByteCollector } from './byte-collector.ts'
 import { charsetOf, decodeText } from './charset.ts'
 import { HttpError } from './errors.ts'
 import { Form } from './form.ts'
-import { announcesBody } from './framing.ts'
 import { parseJson, type ExplainJson } from './json.ts'
 import { MultipartForm } from './multipart-form.ts'
 import { parseParameters, type ValueWithParameters } from './parameters.ts'
 import { readChunks, type Reading, type ReadingWait } from './read-chunks.ts'
-import { fieldOf } from './request-fields.ts'
+import { announcesBody, fieldOf } from './request-fields.ts'
 import { parseUrlencoded } from './urlencoded.ts'
 
 /** How a body is read. */

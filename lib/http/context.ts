@@ -12,21 +12,33 @@ import type { ErrorFormat, Match, RouteRecord } from '../routing/route.ts'
 import { isSameCookie, serializeCookie, type CookieAttributes } from './cookie.ts'
 import { HttpError, Refusal } from './errors.ts'
 import { HeaderList } from './header-list.ts'
-import type { ParkedReply } from './parked.ts'
 import type { ReadingWait } from './read-chunks.ts'
-import { ReceivedRequest } from './received-request.ts'
+import { ReceivedRequest, type RequestServices } from './received-request.ts'
 import {
-  BodyReply,
   emptyReply,
   htmlType,
-  isReply,
   jsonReply,
   RedirectReply,
   textReply,
   textType,
+  type DeferredReply,
   type Reply,
 } from './reply.ts'
-import { dropStream, notAReply, replyOfObject } from './returned.ts'
+
+/** Called while requests wait for their clients to send a body; see `core/body-waits.ts`. */
+export interface BodyWaiting {
+  /**
+   * Call when a request begins to read a body that has not arrived as a whole.
+   * @throws HttpError 503 when those of other requests take too much memory
+   */
+  begin(ctx: CoreContext): ReadingWait
+}
+
+/** Shared by the contexts of one server. */
+export interface ContextServices extends RequestServices {
+  /** Set by the server; without it nothing is done while a body is awaited. */
+  bodyWaits?: BodyWaiting
+}
 
 /** A feature's member that this request has used. A request uses few, so a linked list takes less memory. */
 interface MadeMember {
@@ -43,6 +55,8 @@ State.prototype = Object.freeze(Object.create(null))
 
 /** Made once for each request, by the class that `createContextClass` derives for a server. */
 export class CoreContext extends ReceivedRequest implements EndedRequest {
+  declare readonly services: ContextServices
+
   /** The record of the route that answers; undefined when none does. */
   route: RouteRecord | undefined = undefined
   /** The route's middleware and action, joined. */
@@ -63,7 +77,7 @@ export class CoreContext extends ReceivedRequest implements EndedRequest {
   /** Whether the route's middleware and action are running. */
   running = false
   /** The reply that waits or has waited in the REST pool, after middleware and action returned. */
-  parked: ParkedReply | undefined = undefined
+  parked: DeferredReply | undefined = undefined
   /** Of a WebSocket handshake: the socket, and the bytes that arrived after the header section. */
   upgrading: { readonly socket: Socket; readonly head: Buffer } | undefined = undefined
   /** Whether the response has ended or the client has disconnected. */
@@ -233,22 +247,6 @@ export class CoreContext extends ReceivedRequest implements EndedRequest {
     this.#values = match.values
   }
 
-  /**
-   * Makes the reply of an action's return value: undefined keeps the reply so far, or makes an empty 204; a string is
-   * HTML, bytes are `application/octet-stream`, objects and arrays are JSON, but for those of `returned.ts`.
-   * @throws TypeError for other values, with advice
-   */
-  replyOf(value: unknown): Reply {
-    if (value === undefined) this.reply ??= emptyReply
-    else this.reply = toReply(this, value)
-    return this.reply
-  }
-
-  /** Ends the stream of a return value that is not to be sent. */
-  drop(value: unknown): void {
-    dropStream(value)
-  }
-
   /** The reply so far. Throws HttpError 404 when there is none. */
   currentReply(): Reply {
     if (this.reply === undefined) throw new HttpError(404, 'not_found', notFoundMessage(this.path))
@@ -296,26 +294,6 @@ export function notFound(path: string): Refusal {
 
 function notFoundMessage(path: string): string {
   return `Nothing is here: ${path}`
-}
-
-function toReply(ctx: CoreContext, value: unknown): Reply {
-  if (typeof value === 'object' && value !== null) {
-    if (isReply(value)) return value
-    const prototype: unknown = Object.getPrototypeOf(value)
-    const isPlain = prototype === Object.prototype || prototype === Array.prototype
-    return isPlain && !(Symbol.asyncIterator in value) ? jsonReply(value) : replyOfObject(ctx, value)
-  }
-  if (typeof value === 'string') return new BodyReply(htmlType, value)
-  throw notAReply(value === null ? 'null' : `a ${typeof value}`, adviceOn[value === null ? 'null' : typeof value] ?? '')
-}
-
-const adviceOn: Readonly<Record<string, string>> = {
-  null: 'return ctx.fail(404) when there is nothing to show, or ctx.json(null)',
-  number: 'return ctx.json(value), or String(value)',
-  bigint: 'return String(value)',
-  boolean: 'return ctx.json(value), or String(value)',
-  symbol: 'return text, an object or bytes',
-  function: 'call it and return what it returns',
 }
 
 function answer(ctx: CoreContext, reply: Reply, status: number | undefined): Reply {

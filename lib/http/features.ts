@@ -3,8 +3,7 @@
  * of a server is derived once, when the server is built. A member is made when a request first uses it and kept for
  * that request, so `make` may close over state of the request.
  */
-import { CoreContext } from './context.ts'
-import type { RequestServices } from './received-request.ts'
+import { CoreContext, type ContextServices } from './context.ts'
 
 /** One member that a feature adds. */
 export interface Member {
@@ -46,7 +45,7 @@ const plainMembers = ['params', 'query', 'path', 'method', 'state'] as const
  * Makes a server's context class.
  * @throws Error when two features add the same name, or one takes that of a method or getter of the context
  */
-export function createContextClass(features: readonly Feature[], services: RequestServices): ContextParts {
+export function createContextClass(features: readonly Feature[], services: ContextServices): ContextParts {
   const ContextClass = class extends CoreContext {}
   Object.defineProperty(ContextClass.prototype, 'services', { value: services })
   // A class: `Object.create` with a descriptor takes 10 times as long.

@@ -1,7 +1,6 @@
 /**
  * The form that `readForm()` returns: fields and files, sent urlencoded or as multipart.
  */
-import type { CoreContext } from './context.ts'
 
 /** A file of a multipart form: one of up to 64 KiB has `bytes`, a larger one `path`. */
 export type FormFile = FileFacts & (FileInMemory | FileOnDisk)
@@ -78,16 +77,6 @@ export class Form {
       for (const value of values) yield [name, value]
     }
   }
-}
-
-/**
- * Reads one field of a form body, for code that must leave other bodies to the action.
- * @returns the values in the order sent; undefined, at once, when the request has no form body. Rejects with the
- *   HttpError of a body that cannot be read
- */
-export function readFormField(ctx: CoreContext, name: string): Promise<readonly string[]> | undefined {
-  if (!ctx.hasBody || !ctx.body.isForm) return undefined
-  return ctx.readForm().then((form) => form.getAll(name))
 }
 
 /** Adds a value to a name, in the shape that {@link Form} takes. */

@@ -27,10 +27,6 @@ export function toOriginForm(request: IncomingMessage): boolean {
   request.headers.host = parts[1] as string
   return true
 }
-/** Whether these two header fields announce a body (RFC 9112, section 6.3). */
-export function announcesBody(contentLength: string | undefined, transferEncoding: string | undefined): boolean {
-  return transferEncoding !== undefined || Number(contentLength ?? 0) > 0
-}
 
 /**
  * Refuses versions other than 1.0 and 1.1, and every Transfer-Encoding but `chunked` alone in HTTP/1.1 (RFC 9112,

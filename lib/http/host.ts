@@ -5,7 +5,6 @@
  * Load balancers ask for the health of a server by its address, so the paths for that answer to every host.
  */
 import { isIPv4, isIPv6 } from 'node:net'
-import type { CoreContext } from './context.ts'
 import { HttpError } from './errors.ts'
 import { isLoopback, normalizeIp } from './ip-address.ts'
 
@@ -70,6 +69,15 @@ export function createHostCheck(allowed: readonly string[]): (hostHeader: string
   }
 }
 
+/** The members of a request that its guard reads; see `ReceivedRequest`. */
+interface HostedRequest {
+  readonly hostField: string | undefined
+  readonly hostCount: number
+  readonly httpVersion: string
+  readonly host: string
+  readonly path: string
+}
+
 /**
  * Makes the guard that checks every request (RFC 9112, section 3.2). It throws HttpError 400 `bad_host` for a Host
  * field that is missing in HTTP/1.1, doubled, malformed or not allowed; the paths of health checks answer to every
@@ -77,18 +85,18 @@ export function createHostCheck(allowed: readonly string[]): (hostHeader: string
  * since nearly all requests of a server have the same one.
  * @param allowed see `createHostCheck`
  */
-export function createHostGuard(allowed: readonly string[]): (ctx: CoreContext) => void {
+export function createHostGuard(allowed: readonly string[]): (request: HostedRequest) => void {
   const isAllowed = createHostCheck(allowed)
   let lastGood: string | undefined
-  return (ctx) => {
-    if (ctx.hostCount > 1) throw badHost('The request has more than one Host field')
-    const field = ctx.hostField
-    if (field === undefined && ctx.httpVersion === '1.1') throw badHost('The request has no Host field')
+  return (request) => {
+    if (request.hostCount > 1) throw badHost('The request has more than one Host field')
+    const field = request.hostField
+    if (field === undefined && request.httpVersion === '1.1') throw badHost('The request has no Host field')
     if (field !== lastGood) {
       if (field !== undefined && hostName(field) === undefined) throw badHost('The Host field is malformed')
       lastGood = field
     }
-    if (allowed.length === 0 || isAllowed(ctx.host) || healthPaths.has(ctx.path)) return
+    if (allowed.length === 0 || isAllowed(request.host) || healthPaths.has(request.path)) return
     throw badHost('This server does not answer to that host')
   }
 }

@@ -8,9 +8,8 @@
  * The order of calls: `ready`, then `waiting` and `started` (at once, or when a worker is free), then either the
  * reply's own `answer` or `fail`, or the pool's `ended`. After that nothing is called.
  */
-import type { RestPool } from '../core/rest-pool.ts'
 import type { CoreContext } from './context.ts'
-import type { ReadyReply, StreamReply } from './reply.ts'
+import { DeferredReply, type ReadyReply, type StreamReply } from './reply.ts'
 import type { MaybePromise } from '../base/maybe-promise.ts'
 
 /** Whose workers it takes. */
@@ -25,8 +24,18 @@ export type EndReason = 'deadline' | 'left' | 'stop' | 'head' | 'session'
 /** The state of a wait. `asking`: `ready` has not answered yet. `queued`: without a worker, `working`: with one. */
 type ParkedState = 'made' | 'asking' | 'queued' | 'working' | 'over'
 
+/** What holds parked replies: the REST pool (`core/rest-pool.ts`). */
+export interface Parking {
+  /** Ends a wait: with an answer where the reply itself ends it, else as its `ended` answers. */
+  end(parked: ParkedReply, ending: EndReason | 'answered', reply?: ReadyReply | DeferredReply): void
+  /** Begins the stream of a reply that `started` has not begun. */
+  begin(parked: ParkedReply, stream: StreamReply): void
+  /** Ends a wait with an error. */
+  fail(parked: ParkedReply, error: unknown): void
+}
+
 /** A reply that waits. Long polls, streams and holds extend it. */
-export abstract class ParkedReply {
+export abstract class ParkedReply extends DeferredReply {
   /** Whose workers it takes. A getter takes no memory. */
   abstract readonly kind: ParkedKind
   readonly ctx: CoreContext
@@ -35,13 +44,14 @@ export abstract class ParkedReply {
 
   /** Set by the pool. */
   state: ParkedState = 'made'
-  parking: RestPool | undefined = undefined
+  parking: Parking | undefined = undefined
   /** Whether the session that opened it has ended. */
   isRevoked = false
   /** Set by the pool: milliseconds by `performance.now()`; Infinity: never. */
   deadlineAt = Infinity
 
   constructor(ctx: CoreContext, timeoutMs: number) {
+    super()
     this.ctx = ctx
     this.timeoutMs = timeoutMs
   }
@@ -73,12 +83,10 @@ export abstract class ParkedReply {
     return this.state === 'over' || this.ctx.gone
   }
 
-  /** Whether it is of no use to a client that has ended its side of the connection, which counts as left. */
   get needsClient(): boolean {
     return this.state !== 'over'
   }
 
-  /** Ends the wait as its time-out does, since its session has ended. One that is not parked yet will not wait. */
   revoke(): void {
     this.isRevoked = true
     if (!this.isOver) this.parking?.end(this, 'session')
@@ -90,7 +98,7 @@ export abstract class ParkedReply {
    * @returns false when it was over or the client has disconnected: the event was not sent, and goes to the next wait.
    *   `ended('left')` follows for a client that has disconnected, unless it was called before
    */
-  protected answer(reply: ReadyReply | ParkedReply | undefined): boolean {
+  protected answer(reply: ReadyReply | DeferredReply | undefined): boolean {
     if (this.parking === undefined || this.isOver) return false
     this.parking.end(this, 'answered', reply)
     return true
@@ -105,4 +113,9 @@ export abstract class ParkedReply {
   protected fail(error: unknown): void {
     this.parking?.fail(this, error)
   }
+}
+
+/** The class of a deferred reply as the server knows it. */
+export function asParked(reply: DeferredReply): ParkedReply {
+  return reply as ParkedReply // No other class extends DeferredReply: contexts do not import this file.
 }

@@ -14,8 +14,6 @@ import { parseCookies } from './cookie.ts'
 import type { Form } from './form.ts'
 import type { ReadingWait } from './read-chunks.ts'
 import { fieldOf, fieldsOf } from './request-fields.ts'
-import type { BodyWaits } from '../core/body-waits.ts'
-import type { HeaderSections } from '../core/header-section.ts'
 import type { ExplainJson } from './json.ts'
 
 /** Shared by the requests of one server. */
@@ -27,10 +25,6 @@ export interface RequestServices {
   readonly clientAddress: ClientAddress
   /** Explains a body that is not JSON; see `parseJson`. */
   readonly explainJson?: ExplainJson
-  /** The header sections of this server; the first answer makes them. */
-  headerSections?: HeaderSections
-  /** What is done while bodies are awaited; set by the server. Without it nothing is. */
-  bodyWaits?: BodyWaits
 }
 
 /** The request that a context is about. */
@@ -213,6 +207,16 @@ export class ReceivedRequest {
       (name) => received.header(name),
     ))
   }
+}
+
+/**
+ * Reads one field of a form body, for code that must leave other bodies to the action.
+ * @returns the values in the order sent; undefined, at once, when the request has no form body. Rejects with the
+ *   HttpError of a body that cannot be read
+ */
+export function readFormField(received: ReceivedRequest, name: string): Promise<readonly string[]> | undefined {
+  if (!received.hasBody || !received.body.isForm) return undefined
+  return received.readForm().then((form) => form.getAll(name))
 }
 
 /** Whether an `X-Request-Id` is used: 8 to 128 of `A-Za-z0-9_.-`. */

@@ -3,7 +3,6 @@
  * header fields and cookies are in the context, so that middleware can change them while the chain unwinds.
  */
 import type { ServerResponse } from 'node:http'
-import { ParkedReply } from './parked.ts'
 
 /** A reply of known bytes. */
 export class BodyReply {
@@ -60,11 +59,19 @@ export class UpgradeReply {
   }
 }
 
+/** A reply whose content is not available yet. `ParkedReply` (`parked.ts`) is the only class that extends it. */
+export abstract class DeferredReply {
+  /** Whether it is of no use to a client that has ended its side of the connection, which counts as left. */
+  abstract readonly needsClient: boolean
+  /** Ends the wait as its time-out does, since its session has ended. One that is not parked yet will not wait. */
+  abstract revoke(): void
+}
+
 /** A reply that can be written now. */
 export type ReadyReply = BodyReply | StreamReply
 
 /** The result of a chain. */
-export type Reply = ReadyReply | ParkedReply | UpgradeReply
+export type Reply = ReadyReply | DeferredReply | UpgradeReply
 
 /** The type of a reply of HTML. */
 export const htmlType = 'text/html; charset=utf-8'
@@ -83,7 +90,7 @@ export function isReply(value: unknown): value is Reply {
   return (
     value instanceof BodyReply
     || value instanceof StreamReply
-    || value instanceof ParkedReply
+    || value instanceof DeferredReply
     || value instanceof UpgradeReply
   )
 }

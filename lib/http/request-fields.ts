@@ -31,3 +31,8 @@ export function fieldsOf(headers: IncomingHttpHeaders): Record<string, string> {
   if (cookies !== undefined) fields['set-cookie'] = cookies.join(', ')
   return fields
 }
+
+/** Whether these two header fields announce a body (RFC 9112, section 6.3). */
+export function announcesBody(contentLength: string | undefined, transferEncoding: string | undefined): boolean {
+  return transferEncoding !== undefined || Number(contentLength ?? 0) > 0
+}

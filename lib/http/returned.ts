@@ -1,6 +1,6 @@
 /**
- * Replies made of the objects that an action may return instead of JSON: bytes, a Blob, a `Response` (Fetch standard),
- * a readable stream or an async iterable.
+ * Replies made of what an action returns: text, JSON, bytes, a Blob, a `Response` (Fetch standard), a readable stream
+ * or an async iterable.
  *
  * A stream is a parked reply: it takes a worker of the streams, waits while the client does not read, and ends at
  * `pool_rest.stream_timeout_s`. What a source gives within one turn of the event loop is read first: when that is all
@@ -16,7 +16,17 @@ import type { MaybePromise } from '../base/maybe-promise.ts'
 import type { CoreContext } from './context.ts'
 import { unserved } from './errors.ts'
 import { ParkedReply, type EndReason } from './parked.ts'
-import { BodyReply, bytesType, emptyReply, jsonReply, StreamReply, type ReadyReply, type Reply } from './reply.ts'
+import {
+  BodyReply,
+  bytesType,
+  emptyReply,
+  htmlType,
+  isReply,
+  jsonReply,
+  StreamReply,
+  type ReadyReply,
+  type Reply,
+} from './reply.ts'
 
 /** The pieces of a body, one after the other. */
 interface Source {
@@ -33,11 +43,47 @@ const mostReadyPieces = 64
 /** Fields that concern one connection (RFC 9110, section 7.6.1), and the length, which the server sets. */
 const hopByHop = /^(?:connection|content-length|keep-alive|proxy-connection|te|trailer|transfer-encoding|upgrade)$/
 
+const adviceOn: Readonly<Record<string, string>> = {
+  null: 'return ctx.fail(404) when there is nothing to show, or ctx.json(null)',
+  number: 'return ctx.json(value), or String(value)',
+  bigint: 'return String(value)',
+  boolean: 'return ctx.json(value), or String(value)',
+  symbol: 'return text, an object or bytes',
+  function: 'call it and return what it returns',
+}
+
 /**
- * Makes a reply of an object.
- * @throws TypeError for an object that is no reply, with advice, and for a `Response` that cannot be sent
+ * Makes the reply of an action's return value, and keeps it as the context's: undefined keeps the reply so far, or
+ * makes an empty 204; a string is HTML, bytes are `application/octet-stream`, and objects and arrays are JSON, but for
+ * those above.
+ * @throws TypeError for other values, with advice, and for a `Response` that cannot be sent
  */
-export function replyOfObject(ctx: CoreContext, value: object): Reply {
+export function replyOf(ctx: CoreContext, value: unknown): Reply {
+  if (value === undefined) ctx.reply ??= emptyReply
+  else ctx.reply = replyOfValue(ctx, value)
+  return ctx.reply
+}
+
+/** Ends a stream, or the body of a `Response`, that an action returned and nobody is to read. */
+export function dropStream(value: unknown): void {
+  if (typeof value !== 'object' || value === null) return
+  if (value instanceof Readable) value.on('error', ignore).destroy()
+  else if ('cancel' in value) void (value as ReadableStream).cancel().catch(ignore)
+  else if ('body' in value && Reflect.get(value, Symbol.toStringTag) === 'Response') dropStream(value.body)
+}
+
+function replyOfValue(ctx: CoreContext, value: unknown): Reply {
+  if (typeof value === 'object' && value !== null) {
+    if (isReply(value)) return value
+    const prototype: unknown = Object.getPrototypeOf(value)
+    const isPlain = prototype === Object.prototype || prototype === Array.prototype
+    return isPlain && !(Symbol.asyncIterator in value) ? jsonReply(value) : replyOfObject(ctx, value)
+  }
+  if (typeof value === 'string') return new BodyReply(htmlType, value)
+  throw notAReply(value === null ? 'null' : `a ${typeof value}`, adviceOn[value === null ? 'null' : typeof value] ?? '')
+}
+
+function replyOfObject(ctx: CoreContext, value: object): Reply {
   if (types.isAnyArrayBuffer(value)) return new BodyReply(bytesType, new Uint8Array(value))
   if (ArrayBuffer.isView(value)) {
     return new BodyReply(bytesType, new Uint8Array(value.buffer, value.byteOffset, value.byteLength))
@@ -59,16 +105,8 @@ export function replyOfObject(ctx: CoreContext, value: object): Reply {
   return jsonReply(value)
 }
 
-/** Ends a stream, or the body of a `Response`, that an action returned and nobody is to read. */
-export function dropStream(value: unknown): void {
-  if (typeof value !== 'object' || value === null) return
-  if (value instanceof Readable) value.on('error', ignore).destroy()
-  else if ('cancel' in value) void (value as ReadableStream).cancel().catch(ignore)
-  else if ('body' in value && Reflect.get(value, Symbol.toStringTag) === 'Response') dropStream(value.body)
-}
-
 /** The error of an action that returned a value of another kind. @param what names it, as in `a number` */
-export function notAReply(what: string, advice: string): TypeError {
+function notAReply(what: string, advice: string): TypeError {
   return new TypeError(`An action returned ${what}, of which no reply can be made: ${advice}`)
 }
 

@@ -6,7 +6,7 @@
  */
 import { createPublicKey, createSecretKey, X509Certificate, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { reasonOf } from '../base/reason.ts'
-import type { Algorithm } from './group.ts'
+import type { Algorithm } from './settings.ts'
 import { algorithms, decodeBase64url } from './token.ts'
 
 type KeyKind = (typeof algorithms)[Algorithm]['kind']

@@ -11,7 +11,7 @@
 import { isUtf8 } from 'node:buffer'
 import { createHmac, timingSafeEqual, verify, type KeyObject } from 'node:crypto'
 import { isObject } from '../base/object.ts'
-import { isAlgorithm, type Algorithm, type JwtSettings } from './group.ts'
+import { isAlgorithm, type Algorithm, type JwtSettings } from './settings.ts'
 
 interface AlgorithmEntry {
   readonly kind: 'secret' | 'RSA' | 'P-256' | 'Ed25519'

@@ -7,9 +7,9 @@ import { resolve } from 'node:path'
 import { reasonOf } from '../base/reason.ts'
 import { SettingsError } from '../chain/settings.ts'
 import { isAtOrIn } from '../storage/paths.ts'
-import { algorithmNames, isAlgorithm } from './group.ts'
-import type { Algorithm, JwtGroupOptions, JwtSettings, JwtVerifier } from './group.ts'
 import { readKey } from './keys.ts'
+import { algorithmNames, isAlgorithm } from './settings.ts'
+import type { Algorithm, JwtGroupOptions, JwtSettings, JwtVerifier } from './settings.ts'
 import { algorithms, checkClaims, verifyJws } from './token.ts'
 
 interface KeySource {

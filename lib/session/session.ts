@@ -8,8 +8,7 @@
  */
 import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import type { CoreContext } from '../http/context.ts'
-import { ParkedReply } from '../http/parked.ts'
-import { UpgradeReply } from '../http/reply.ts'
+import { DeferredReply, UpgradeReply } from '../http/reply.ts'
 import { expireSessionCookie, keepPrivate, newSessionId, setSessionCookie } from './cookie.ts'
 import { readSessionCookie, readSessionCookies } from './cookie.ts'
 import { csrfTokenKey, fieldOf, flashFieldOf, flashKey, textOfValue, valueOfText } from './fields.ts'
@@ -201,11 +200,11 @@ export class Session {
     if (this.#came) keepPrivate(this.#ctx)
     const saved = this.#inTurn()
     const { reply } = this.#ctx
-    const staysOpen = reply instanceof ParkedReply || reply instanceof UpgradeReply
+    const staysOpen = reply instanceof DeferredReply || reply instanceof UpgradeReply
     return staysOpen ? after(saved, () => this.#endsWithSession(reply)) : saved
   }
 
-  #endsWithSession(reply: ParkedReply | UpgradeReply): void {
+  #endsWithSession(reply: DeferredReply | UpgradeReply): void {
     if (this.#isLost) reply.revoke()
     else if (this.#id !== undefined) this.#services.openReplies.add(this.#id, this.#ctx, reply)
   }

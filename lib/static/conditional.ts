@@ -9,7 +9,6 @@
  */
 import type { CoreContext } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
-import type { Representation } from './static-file.ts'
 
 /** The values that a request is compared with. */
 export interface Validators {
@@ -17,6 +16,19 @@ export interface Validators {
   readonly etag: string
   /** Milliseconds since 1970, a whole number of seconds. */
   readonly modifiedMs: number
+}
+
+/** A form in which a file is sent: plain or compressed. */
+export interface Representation extends Validators {
+  readonly size: number
+  /** For 200, with Content-Length: name and value in turn. */
+  readonly headers: readonly string[]
+  /** The same for a part with this number of bytes. */
+  headersOf(length: number): readonly string[]
+  /** For 304 and 412; the other headers contain them too. */
+  readonly commonHeaders: readonly string[]
+  /** Undefined for a large file, which is read when it is sent. */
+  readonly bytes: Uint8Array | undefined
 }
 
 /** A part of a representation, in bytes. */

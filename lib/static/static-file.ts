@@ -16,20 +16,7 @@ import { brotliCompress, constants as zlib, gzip } from 'node:zlib'
 import { settledMs } from '../storage/file-version.ts'
 import type { MaybePromise } from '../base/maybe-promise.ts'
 import { compressAboveBytes, isCompressible, type Coding } from '../http/compress.ts'
-import type { ByteRange, Validators } from './conditional.ts'
-
-/** A form in which a file is sent: plain or compressed. */
-export interface Representation extends Validators {
-  readonly size: number
-  /** For 200, with Content-Length: name and value in turn. */
-  readonly headers: readonly string[]
-  /** The same for a part with this number of bytes. */
-  headersOf(length: number): readonly string[]
-  /** For 304 and 412; the other headers contain them too. */
-  readonly commonHeaders: readonly string[]
-  /** Undefined for a large file, which is read when it is sent. */
-  readonly bytes: Uint8Array | undefined
-}
+import type { ByteRange, Representation, Validators } from './conditional.ts'
 
 /** A file with its representations. */
 export interface StaticFile {

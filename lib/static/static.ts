@@ -23,9 +23,9 @@ import { codingFor, isCompressible, type Coding } from '../http/compress.ts'
 import type { CoreContext } from '../http/context.ts'
 import { HttpError, isHttpError } from '../http/errors.ts'
 import { StreamReply } from '../http/reply.ts'
-import { answerWith } from './conditional.ts'
+import { answerWith, type Representation } from './conditional.ts'
 import { contentTypeOf, describeFile, isAbsent, sendFile } from './static-file.ts'
-import type { FileCoding, Representation, StaticFile } from './static-file.ts'
+import type { FileCoding, StaticFile } from './static-file.ts'
 import { openInside, realPathInside, staticPath } from './static-path.ts'
 
 /** The parts of a request that are read. */

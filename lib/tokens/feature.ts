@@ -6,7 +6,7 @@
 import type { CoreContext } from '../http/context.ts'
 import { escapeHtml } from '../http/escape-html.ts'
 import type { Feature } from '../http/features.ts'
-import { readFormField } from '../http/form.ts'
+import { readFormField } from '../http/received-request.ts'
 import type { ResourceTokens } from './resource-id.ts'
 
 /** The name of the form field and of the query parameter. */

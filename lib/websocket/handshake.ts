@@ -7,7 +7,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { CoreContext } from '../http/context.ts'
-import { announcesBody } from '../http/framing.ts'
+import { announcesBody } from '../http/request-fields.ts'
 import { HttpError } from '../http/errors.ts'
 import { hasToken } from '../base/token.ts'
 

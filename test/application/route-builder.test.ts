@@ -7,6 +7,7 @@ import type { Middleware } from '../../lib/chain/compose.ts'
 import { Modules } from '../../lib/application/modules.ts'
 import { parseRecord } from '../../lib/application/record.ts'
 import { createRouteBuilder } from '../../lib/application/route-builder.ts'
+import { replyOf } from '../../lib/http/returned.ts'
 import { writeFiles, type Files } from '../support/application.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
@@ -16,12 +17,12 @@ function makeBuilder(files: Files) {
   writeFiles(root, files)
   const builder = createRouteBuilder({ root, modules: new Modules(root), reports: { late: assert.fail, misuse: assert.fail }, webSockets: { load: async () => {}, accept: () => new BodyReply('', 'a WebSocket') } })
   const byName = new Map<string, Middleware>([
-    ['outer', async (ctx, next) => (await next(), void ctx.replyOf(`outer(${textOf(ctx.reply)})`))],
-    ['inner', async (ctx, next) => (await next(), void ctx.replyOf(`inner(${textOf(ctx.reply)})`))],
+    ['outer', async (ctx, next) => (await next(), void replyOf(ctx, `outer(${textOf(ctx.reply)})`))],
+    ['inner', async (ctx, next) => (await next(), void replyOf(ctx, `inner(${textOf(ctx.reply)})`))],
   ])
   byName.set('keyless', (_ctx, next) => next())
   const requires = new Map([['inner', 'outer']])
-  const batch = () => builder.batch({ byName, unready: new Map([['keyless', 'it has no key']]), requires, loaders: new Map() })
+  const batch = () => builder.batch({ byName, unready: new Map([['keyless', 'it has no key']]), requires })
   const build = (action: string, middleware = '', buildOne = batch()) => {
     const parsed = parseRecord({ name: 'a', url: '/a', action, middleware }, {
       root,

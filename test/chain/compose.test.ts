@@ -4,13 +4,13 @@ import { HttpError } from '../../lib/http/errors.ts'
 import type { FullContext } from '../support/context.ts'
 import { BodyReply, type Reply } from '../../lib/http/reply.ts'
 import { compose, type Action, type Middleware } from '../../lib/chain/compose.ts'
+import { replyOf } from '../../lib/http/returned.ts'
 
 /** As much of a context as a chain touches. */
 function makeContext(): FullContext {
   const ctx = {
     path: '/',
     reply: undefined as Reply | undefined,
-    replyOf: (value: unknown) => (ctx.reply = value === undefined ? ctx.reply : new BodyReply('', String(value))),
     currentReply: () => {
       if (ctx.reply === undefined) throw new HttpError(404, 'not_found', 'nobody')
       return ctx.reply
@@ -75,12 +75,12 @@ describe('a chain', () => {
 
   it('takes what a middleware replied without calling next, and does not run what is below', async () => {
     const never = (): never => assert.fail('it ran')
-    const stops: Middleware[] = [(ctx) => void ctx.replyOf('stop'), async (ctx) => void ctx.replyOf('stop')]
+    const stops: Middleware[] = [(ctx) => void replyOf(ctx, 'stop'), async (ctx) => void replyOf(ctx, 'stop')]
     for (const stop of stops) assert.equal(await textOf(chainOf([stop, never], never)(makeContext())), 'stop')
   })
 
   it('lets a middleware replace the reply after next', async () => {
-    const chain = chainOf([async (ctx, next) => (await next(), void ctx.replyOf('second'))], () => 'first')
+    const chain = chainOf([async (ctx, next) => (await next(), void replyOf(ctx, 'second'))], () => 'first')
     assert.equal(await textOf(chain(makeContext())), 'second')
   })
 
@@ -123,7 +123,7 @@ describe('a failing chain', () => {
       try {
         await next()
       } catch (error) {
-        ctx.replyOf(`saved from ${(error as Error).message}`)
+        replyOf(ctx, `saved from ${(error as Error).message}`)
       }
     }
     const outer: Middleware = async (_ctx, next) => next()
@@ -153,7 +153,7 @@ describe('a failing chain', () => {
       await soon()
     }
     await assert.rejects(async () => chainOf([careless], reject('lost?'))(makeContext()), { message: 'lost?' })
-    const replied: Middleware = (ctx, next) => (ctx.replyOf('early'), careless(ctx, next))
+    const replied: Middleware = (ctx, next) => (replyOf(ctx, 'early'), careless(ctx, next))
     await assert.rejects(async () => chainOf([replied], reject('lost?'))(makeContext()), { message: 'lost?' })
   })
 
@@ -165,7 +165,7 @@ describe('a failing chain', () => {
     let runs = 0
     const pass: Middleware = (_ctx, next) => next()
     const message = 'Middleware layer1 called next() twice: the rest of the chain runs once'
-    await assert.rejects(async () => chainOf([pass, twice], () => (runs += 1))(makeContext()), { message })
+    await assert.rejects(async () => chainOf([pass, twice], () => String((runs += 1)))(makeContext()), { message })
     assert.equal(runs, 1)
     assert.throws(() => chainOf([pass, (_ctx, next) => (void next(), next())], () => 'x')(makeContext()), { message })
   })
@@ -210,7 +210,7 @@ describe('a failing chain', () => {
       try {
         await next()
       } catch {
-        ctx.replyOf('caught')
+        replyOf(ctx, 'caught')
       }
     }
     const throwing: Middleware = (_ctx, next) => {
@@ -262,7 +262,7 @@ describe('a failing chain', () => {
   it('does not run what is below a middleware that calls next() after the answer, and says so', async () => {
     const later: unknown[] = []
     const timed: Middleware = (ctx, next) => {
-      ctx.replyOf('at once')
+      replyOf(ctx, 'at once')
       setImmediate(() => void next())
     }
     const chain = chainOf([timed], () => assert.fail('it ran'), (error) => later.push(error))

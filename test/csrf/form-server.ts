@@ -9,7 +9,7 @@ import type { CoreContext } from '../../lib/http/context.ts'
 import type { TestAction } from '../support/context.ts'
 import { errorReply, toHttpError } from '../../lib/http/error-reply.ts'
 import { createContextClass, type ContextParts } from '../../lib/http/features.ts'
-import { respond } from '../../lib/core/respond.ts'
+import { Responder } from '../../lib/core/respond.ts'
 import type { ReadyReply } from '../../lib/http/reply.ts'
 import type { ModuleLogger } from '../../lib/log/logger.ts'
 import { compose, type Middleware } from '../../lib/chain/compose.ts'
@@ -68,6 +68,7 @@ export async function serveForms(t: Pick<TestContext, 'after'>, options: FormSer
     resourceIdFeature(createResourceTokens({ keys, now })),
   ]
   const services = { bodyLimitBytes, clientAddress: createClientAddress([]) }
+  const responder = new Responder()
   const { ContextClass, viewScope } = createContextClass(features, services)
   const middleware = new Map<string, Middleware>([...group.middleware, ['SVC_MwSession', runWithSession]])
   const refuseLate = (): never => {
@@ -92,9 +93,9 @@ export async function serveForms(t: Pick<TestContext, 'after'>, options: FormSer
       if (chain === undefined) throw new Error(`no route ${ctx.path}`)
       const outcome = chain(ctx)
       synchronous = !(outcome instanceof Promise)
-      respond(ctx, (await outcome) as ReadyReply, true)
+      responder.respond(ctx, (await outcome) as ReadyReply, true)
     } catch (error) {
-      respond(ctx, errorReply(ctx, toHttpError(error), true), true)
+      responder.respond(ctx, errorReply(ctx, toHttpError(error), true), true)
     }
   }
   const port = await listen(t, server)

@@ -8,7 +8,7 @@ import type { CoreContext } from '../../lib/http/context.ts'
 import type { TestAction } from '../support/context.ts'
 import { errorReply, toHttpError } from '../../lib/http/error-reply.ts'
 import { createContextClass, type ViewScope } from '../../lib/http/features.ts'
-import { respond } from '../../lib/core/respond.ts'
+import { Responder } from '../../lib/core/respond.ts'
 import type { ReadyReply } from '../../lib/http/reply.ts'
 import { createJwtGroup } from '../../lib/jwt/group.ts'
 import type { ModuleLogger } from '../../lib/log/logger.ts'
@@ -75,6 +75,7 @@ export async function startChain(
 
   const byName = new Map(groups.flatMap((group) => [...group.middleware]))
   const services = { bodyLimitBytes: 1024, clientAddress: createClientAddress([]) }
+  const responder = new Responder()
   const { ContextClass, viewScope } = createContextClass([sessions.feature, flashFeature(log)], services)
   const reports = { late: () => {}, misuse: () => {} }
   const routes = Object.entries(actions).map(([key, action]) => {
@@ -92,11 +93,11 @@ export async function startChain(
     try {
       const route = routes.find(({ path }) => path === ctx.path)
       ctx.route = route?.record
-      respond(ctx, (await (route === undefined ? ctx.empty(404) : route.chain(ctx))) as ReadyReply, true)
+      responder.respond(ctx, (await (route === undefined ? ctx.empty(404) : route.chain(ctx))) as ReadyReply, true)
     } catch (thrown) {
       const error = toHttpError(thrown)
       lines.push(`ERROR ${error.code} ${error.message}`)
-      respond(ctx, errorReply(ctx, error, false), true)
+      responder.respond(ctx, errorReply(ctx, error, false), true)
     }
   }
 

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test } from 'node:test'
 
-import { announcesBody } from '../../lib/http/framing.ts'
+import { announcesBody } from '../../lib/http/request-fields.ts'
 import { HttpError } from '../../lib/http/errors.ts'
 import { readAll, rejectsWith, serveBody } from './body-support.ts'
 

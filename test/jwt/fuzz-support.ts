@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createSecretKey } from 'node:crypto'
 import { readKey } from '../../lib/jwt/keys.ts'
-import type { Algorithm } from '../../lib/jwt/group.ts'
+import type { Algorithm } from '../../lib/jwt/settings.ts'
 import { checkClaims, verifyJws } from '../../lib/jwt/token.ts'
 import { Seeded } from '../support/seeded.ts'
 import { ed25519, hmacToken, p256, part, rsa, secret, signedToken } from './tokens.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createPublicKey, createSecretKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { describe, it } from 'node:test'
-import type { Algorithm } from '../../lib/jwt/group.ts'
+import type { Algorithm } from '../../lib/jwt/settings.ts'
 import { algorithms, maxTokenBytes, verifyJws } from '../../lib/jwt/token.ts'
 import { ed25519, hmacToken, p256, part, rsa, secret, signedToken } from './tokens.ts'
 

@@ -5,7 +5,7 @@ import type { TestAction } from '../support/context.ts'
 import { errorReply, toHttpError } from '../../lib/http/error-reply.ts'
 import { OpenReplies } from '../../lib/session/open-replies.ts'
 import { createContextClass } from '../../lib/http/features.ts'
-import { respond } from '../../lib/core/respond.ts'
+import { Responder } from '../../lib/core/respond.ts'
 import type { ReadyReply } from '../../lib/http/reply.ts'
 import { compose } from '../../lib/chain/compose.ts'
 import { runWithSession, sessionFeature } from '../../lib/session/feature.ts'
@@ -67,6 +67,7 @@ export async function serveSessions(
     ]),
   )
 
+  const responder = new Responder()
   const server = createServer(async (incoming, response) => {
     const ctx = new ContextClass(incoming, response)
     const name = ctx.path.slice(1)
@@ -74,11 +75,11 @@ export async function serveSessions(
     try {
       const chain = chains.get(name)
       if (chain === undefined) throw new Error(`No action has the name ${name}`)
-      respond(ctx, (await chain(ctx)) as ReadyReply, false)
+      responder.respond(ctx, (await chain(ctx)) as ReadyReply, false)
     } catch (thrown) {
       const error = toHttpError(thrown)
       if (error.status >= 500) failures.push(error.cause ?? error)
-      respond(ctx, errorReply(ctx, error, false), false)
+      responder.respond(ctx, errorReply(ctx, error, false), false)
     }
   })
   const port = await listen(t, server)
