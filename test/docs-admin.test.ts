@@ -4,7 +4,9 @@ import { statusOf } from '../lib/panel/status.ts'
 import { systemRoutes } from '../lib/panel/table.ts'
 import { renderPrometheus } from '../lib/metrics/prometheus.ts'
 import { startCluster } from './group/readings-cluster.ts'
+import { renderAdmin } from './support/admin-page.ts'
 import { startApplication } from './support/application.ts'
+import { assertCurrent } from './support/current.ts'
 import { readPage, tableBelow } from './support/markdown.ts'
 import { listedNode } from './support/node-panel.ts'
 import { request } from './support/request.ts'
@@ -42,6 +44,10 @@ describe('docs/admin.md', () => {
       const said = method.includes('POST') ? 'always' : url === '/svc-trace' ? 'with-query' : 'never'
       assert.equal(change, said, `${method} ${url}`)
     }
+  })
+
+  it('lists every metric: npm run docs writes them', () => {
+    assertCurrent('admin.md', renderAdmin())
   })
 
   it('lists the fields of the status', async (t) => {

@@ -4,7 +4,7 @@
  */
 import { version } from '../base/version.ts'
 import { bucketBoundsSeconds, bucketCounts, countOf, type Durations } from './histogram.ts'
-import { countRequests, type RequestValues } from './metrics.ts'
+import { countRequests } from './metrics.ts'
 import type { Reading, ServerReading } from './reading.ts'
 import { metricTable, type Metric, type MetricName } from './table.ts'
 import { isDurations, type Value } from './values.ts'
@@ -25,7 +25,7 @@ export function renderPrometheus(server: ServerReading, nodes?: readonly { reado
   const live = nodes?.filter(({ state }) => state !== 'gone' && state !== 'unknown').length
   const build = `${labelOf('version', version)},${labelOf('node', process.versions.node)}`
   return [
-    family('gauge', 'svc_build_info', 'The versions, as labels of a 1.', [[build, 1]]),
+    family('gauge', 'svc_build_info', 'The versions, in labels; always 1.', [[build, 1]]),
     single('gauge', 'svc_start_time_seconds', 'When the server started, since 1970.', startedAtMs / 1000),
     single('gauge', 'svc_uptime_seconds', 'How long the server has been running.', uptimeSeconds),
     ...tableFamilies(server.total),
@@ -33,7 +33,7 @@ export function renderPrometheus(server: ServerReading, nodes?: readonly { reado
       'Whether the last reload of routes and certificates succeeded; 1 before the first.',
       Number(values.reloadRefused === 0)),
     single('gauge', 'svc_warnings', 'Warnings that the status shows.', warnings.length),
-    live === undefined ? '' : single('gauge', 'svc_nodes_live', 'Nodes that are there, this one among them.', live),
+    live === undefined ? '' : single('gauge', 'svc_nodes_live', 'Live nodes, including this one.', live),
     ...processFamilies(server),
   ].join('')
 }
@@ -41,14 +41,11 @@ export function renderPrometheus(server: ServerReading, nodes?: readonly { reado
 /** The metrics of the table. Those of requests are shown by route. */
 function tableFamilies({ values, routes }: Reading): string[] {
   const labelled = routes.map((route) => [labelOf('route', route.name), route.values] as const)
-  const rowsOf = (name: MetricName, label: string): Row[] => {
-    if (!isOfRequests(name)) return rowsOfValue(values[name], '', label)
-    return labelled.flatMap(([route, ofRoute]) => rowsOfValue(ofRoute[name], route, label))
-  }
   const shown = Object.entries(metricTable).filter(([, metric]) => metric.name !== '')
-  return shown.map(([name, { kind, name: shownName, help, label }]) =>
-    family(kind, shownName, help, rowsOf(name as MetricName, label)), // It is an entry of the table.
-  )
+  return shown.map(([key, { kind, name, help, label, byRoute }]) => {
+    if (byRoute === undefined) return family(kind, name, help, rowsOfValue(values[key as MetricName], '', label))
+    return family(kind, name, help, labelled.flatMap(([route, of]) => rowsOfValue(of[byRoute], route, label)))
+  })
 }
 
 /** The metrics of each process, if there are several. */
@@ -61,12 +58,12 @@ function processFamilies({ parts }: ServerReading): string[] {
       responding && reading !== undefined ? [[labelOf('process', id), valueOf(reading)]] : [],
     )
   return [
-    family('gauge', 'svc_process_up', 'Whether a process answered in time; 0, too, for one that does not run.', up),
+    family('gauge', 'svc_process_up', 'Whether a process answered in time; 0 also for one that is not running.', up),
     family('gauge', 'svc_process_start_time_seconds', 'When a process started, since 1970.',
       rows(({ startedAtMs }) => startedAtMs / 1000)),
     family('counter', 'svc_process_requests_total', 'Requests answered by a process.',
       rows(({ values }) => countRequests(values.requests).total)),
-    family('counter', 'svc_process_errors_total', 'Its answers of 400 and above.',
+    family('counter', 'svc_process_errors_total', 'Responses of a process with status 400 and above.',
       rows(({ values }) => countRequests(values.requests).errors)),
     family('gauge', 'svc_process_requests_active', 'Requests being served by a process.',
       rows(({ values }) => values.requestsActive)),
@@ -77,15 +74,11 @@ function processFamilies({ parts }: ServerReading): string[] {
     family('gauge', 'svc_process_memory_heap_used_bytes', 'JavaScript heap in use by a process.',
       rows(({ values }) => values.heapUsed)),
     family('histogram', 'svc_process_event_loop_delay_seconds',
-      'How late a timer of a process came, looked at every 50 ms.', rows(({ values }) => values.loopDelay)),
-    family('counter', 'svc_process_event_loop_active_seconds_total', 'Time a process did not wait.',
+      'How late a timer of a process fired, sampled every 50 ms.', rows(({ values }) => values.loopDelay)),
+    family('counter', 'svc_process_event_loop_active_seconds_total', 'Time the event loop of a process did not wait.',
       rows(({ values }) => values.loopActive)),
-    single('counter', 'svc_processes_ended_total', 'Processes that ended, and were replaced or not.', ended.count),
+    single('counter', 'svc_processes_ended_total', 'Processes that have ended, replaced or not.', ended.count),
   ]
-}
-
-function isOfRequests(name: MetricName): name is keyof RequestValues {
-  return name === 'requests' || name === 'durations' || name === 'bytesIn' || name === 'bytesOut'
 }
 
 /** The rows of a metric: one, or one for each label. The codes of a route are left out if they are 0. */

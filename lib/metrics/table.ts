@@ -65,6 +65,8 @@ export interface Metric<Of extends Value = Value> {
   readonly help: string
   /** The label of a metric with several numbers. */
   readonly label: string
+  /** Where it is counted for each route, too: its name among the values of a route. Its text has a row for each. */
+  readonly byRoute: keyof RequestValues | undefined
 }
 
 /** The sources at one moment. */
@@ -81,10 +83,23 @@ const declare =
     name,
     help,
     label,
+    byRoute: undefined,
   })
 const counter = declare('counter')
 const gauge = declare('gauge')
 const histogram = declare('histogram')
+
+/** Declares a metric that is counted for each route. @param of its name among the values of a route */
+const byRoute = <Of extends keyof RequestValues>(
+  declared: ReturnType<typeof declare>,
+  of: Of,
+  name: string,
+  help: string,
+  label?: string,
+): Metric<RequestValues[Of]> => ({
+  ...declared(({ served }) => served[of], name, `${help}, by route.`, label),
+  byRoute: of,
+})
 
 /** Reads a number of each pool. */
 const ofPools =
@@ -105,27 +120,27 @@ export const metricTable = {
   heapSize: gauge(({ memory }) => memory.heapTotal,
     'svc_memory_heap_size_bytes', 'JavaScript heap reserved.'),
   memoryExternal: gauge(({ memory }) => memory.external,
-    'svc_memory_external_bytes', 'Memory that JavaScript objects hold outside of it.'),
-  requests: counter(({ served }) => served.requests, 'svc_http_requests_total',
-    'Requests, by route and status class; left: the client left while it waited for an event.', 'code'),
-  durations: histogram(({ served }) => served.durations,
-    'svc_http_request_duration_seconds', 'From the request header to the end of the answer, by route.'),
-  bytesIn: counter(({ served }) => served.bytesIn,
-    'svc_http_request_body_bytes_total', 'Bytes of request bodies, by route.'),
-  bytesOut: counter(({ served }) => served.bytesOut,
-    'svc_http_response_body_bytes_total', 'Bytes of response bodies, by route.'),
+    'svc_memory_external_bytes', 'Memory outside the heap that JavaScript objects hold.'),
+  requests: byRoute(counter, 'requests', 'svc_http_requests_total',
+    'Requests by status class (left: the client disconnected while it waited for an event)', 'code'),
+  durations: byRoute(histogram, 'durations', 'svc_http_request_duration_seconds',
+    'Time from the header section to the end of the response'),
+  bytesIn: byRoute(counter, 'bytesIn', 'svc_http_request_body_bytes_total',
+    'Bytes of request bodies'),
+  bytesOut: byRoute(counter, 'bytesOut', 'svc_http_response_body_bytes_total',
+    'Bytes of response bodies'),
   requestsActive: gauge(({ activeRequests }) => activeRequests(),
     'svc_http_requests_active', 'Requests being served.'),
   poolWorkers: gauge(ofPools('workers'),
     'svc_pool_workers', 'Workers of a pool.', 'pool'),
   poolBusy: gauge(ofPools('busy'),
-    'svc_pool_workers_busy', 'Workers of a pool that are at work.', 'pool'),
+    'svc_pool_workers_busy', 'Workers of a pool that are running a request.', 'pool'),
   poolQueueSize: gauge(ofPools('queueSize'),
     'svc_pool_queue_size', 'Places in the queue of a pool; sse and longpoll share theirs.', 'pool'),
   poolWaiting: gauge(ofPools('waiting'),
     'svc_pool_queue_waiting', 'Requests in the queue of a pool.', 'pool'),
   poolRefused: counter(ofPools('refused'),
-    'svc_pool_refused_total', 'Found no worker and no place to wait.', 'pool'),
+    'svc_pool_refused_total', 'Requests refused because workers and queue were full.', 'pool'),
   /** The queue that sse and longpoll share. */
   restQueueSize: gauge(({ config }) => config['pool_rest.queue_size']),
   /** Whether the pool of plain requests is saturated: 0 or 1; in a total, the number of processes. */
@@ -143,22 +158,22 @@ export const metricTable = {
   handshakesFailed: counter(({ connections }) => connections().failed,
     'svc_tls_handshakes_failed_total', 'TLS handshakes that failed.'),
   loopDelay: histogram(({ eventLoop }) => eventLoop.delay.read(),
-    'svc_event_loop_delay_seconds', 'How late a timer came, looked at every 50 ms.'),
+    'svc_event_loop_delay_seconds', 'How late a timer fired, sampled every 50 ms.'),
   loopActive: counter(({ eventLoop }) => eventLoop.activeSeconds,
-    'svc_event_loop_active_seconds_total', 'Time it did not wait.'),
+    'svc_event_loop_active_seconds_total', 'Time the event loop did not wait.'),
   loopIdle: counter(({ eventLoop }) => eventLoop.idleSeconds),
   eventsPublished: counter(({ events }) => events().published,
     'svc_events_published_total', 'Events published.'),
   eventsDelivered: counter(({ events }) => events().delivered,
-    'svc_events_delivered_total', 'Events handed out, once for each client.'),
+    'svc_events_delivered_total', 'Events delivered, counted once for each client.'),
   eventsDropped: counter(({ events }) => events().dropped,
-    'svc_events_dropped_total', 'Events of queues that nobody took in time.'),
+    'svc_events_dropped_total', 'Events of queues dropped because no client took them in time.'),
   streamsSlow: counter(({ events, webSockets }) => ({ sse: events().slow, ws: webSockets.slow }),
-    'svc_streams_slow_total', 'Clients cut because they did not read.', 'kind'),
+    'svc_streams_slow_total', 'Clients disconnected because they did not read.', 'kind'),
   sessionsEvicted: counter(({ sessions }) => sessions().evicted,
-    'svc_sessions_evicted_total', 'Sessions dropped to keep a bound.'),
+    'svc_sessions_evicted_total', 'Sessions dropped to stay below the limit.'),
   sessionsDamaged: counter(({ sessions }) => sessions().damaged,
-    'svc_sessions_damaged_total', 'Sessions found damaged, and ignored.'),
+    'svc_sessions_damaged_total', 'Sessions ignored because they were damaged.'),
   limitRefused: counter(({ limits }) => limits(),
     'svc_limit_refused_total', 'Requests refused by a limit, by its rule.', 'rule'),
   linesWritten: counter(({ log, accessLog }) => ({ general: log.written, access: accessLog.written }),
