@@ -3,27 +3,27 @@
  * Nothing is shared between two apps; several may live in one process.
  */
 import { resolve } from 'node:path'
-import { CredentialStore } from './admin/credential-store.ts'
-import { buildApplication, type SetupApp } from './application/build.ts'
-import { Changes, carryOut } from './application/changes.ts'
+import { CredentialStore } from './access/credential-store.ts'
+import { buildApplication, type SetupApp } from './composition/build.ts'
+import { Changes, carryOut } from './control/changes.ts'
 import {
   describeAll,
   type Command,
   type Control,
   type MachineCommandType,
   type MachineHandlers,
-} from './application/commands.ts'
-import { initialState, type DesiredState } from './application/desired-state.ts'
-import { Life } from './application/life.ts'
+} from './control/commands.ts'
+import { initialState, type DesiredState } from './control/desired-state.ts'
+import { Life } from './composition/life.ts'
 import { createErrorPages } from './application/error-pages.ts'
-import { Reconciler } from './application/reconciler.ts'
-import { createServing, type ServingParts } from './application/serving.ts'
-import { LocalStateStore } from './application/state-store.ts'
+import { Reconciler } from './control/reconciler.ts'
+import { createServing, type ServingParts } from './composition/serving.ts'
+import { LocalStateStore } from './control/state-store.ts'
 import { openStaticFiles } from './application/static-files.ts'
-import { TraceSwitches } from './application/trace-switches.ts'
+import { TraceSwitches } from './control/trace-switches.ts'
 import type { Change } from './base/ports.ts'
 import { startLine } from './base/version.ts'
-import type { Node } from './group/node.ts'
+import type { Node } from './cluster/node.ts'
 import { chooseAppKey } from './config/app-key.ts'
 import { withGroups } from './config/assemble.ts'
 import { createCredentialWriter } from './config/credential-writer.ts'
@@ -35,8 +35,8 @@ import { createStop } from './core/stop.ts'
 import { createClientAddress } from './http/client-address.ts'
 import { createContextClass } from './http/features.ts'
 import { isLoopbackHost } from './http/host.ts'
-import { configurationFolder, FolderWatch, foldersOf, sessionFolder } from './application/written-folders.ts'
-import { sweepUploads } from './application/left-uploads.ts'
+import { configurationFolder, FolderWatch, foldersOf, sessionFolder } from './composition/written-folders.ts'
+import { sweepUploads } from './composition/left-uploads.ts'
 import type { Dev } from './dev/dev.ts'
 import { explainJson } from './json/json-map.ts'
 import { liveScriptRoute } from './live/script.ts'
@@ -48,9 +48,9 @@ import { Metrics } from './metrics/metrics.ts'
 import { createOwnProcess, createSingleProcess } from './metrics/processes.ts'
 import type { LineCounts, MetricSources } from './metrics/table.ts'
 import { createPanel } from './panel/table.ts'
-import type { ProcessPart } from './group/process-part.ts'
+import type { ProcessPart } from './cluster/process-part.ts'
 import { routingFeature } from './routing/feature.ts'
-import type { OpenShared, SharedEngine } from './group/shared.ts'
+import type { OpenShared, SharedEngine } from './cluster/shared.ts'
 import { CertificateInUse } from './tls/certificates.ts'
 import { viewFeature } from './views/feature.ts'
 
@@ -130,7 +130,7 @@ export interface App extends SetupApp {
 /** Loads the parts that only some configurations need, so that other servers do not have their code in memory. */
 export async function loadAsked(config: Config): Promise<Pick<AppOptions, 'openShared' | 'Dev'>> {
   return {
-    ...(config['shared.url'] !== '' && { openShared: (await import('./group/shared.ts')).openShared }),
+    ...(config['shared.url'] !== '' && { openShared: (await import('./cluster/shared.ts')).openShared }),
     ...(config['app.env'] === 'dev' && { Dev: (await import('./dev/dev.ts')).Dev }),
   }
 }
@@ -230,7 +230,7 @@ export function createApp(options: AppOptions = {}): App {
 
   async function request(input: string | URL | Request, init?: RequestInit): Promise<Response> {
     if (stop.begun) throw new Error('Cannot send a request: the server has been stopped')
-    const { inject } = await import('./application/inject.ts')
+    const { inject } = await import('./composition/inject.ts')
     await (loading ??= loadAll())
     return inject((stream, isSecure) => listener.accept(stream, isSecure), input, init)
   }
@@ -338,7 +338,7 @@ export function createApp(options: AppOptions = {}): App {
   /** Builds the parts that answer requests. Nothing listens yet. */
   function buildHttp() {
     const clientAddress = createClientAddress(config['server.trusted_proxies'])
-    const { features, kit } = built
+    const { features, protection } = built
     const { ContextClass, viewScope } = createContextClass(
       [logFeature(logs.general), routingFeature(registry), viewFeature(views, () => viewScope), ...features],
       {
@@ -358,8 +358,8 @@ export function createApp(options: AppOptions = {}): App {
       certificates: certificate.current,
       registry,
       ContextClass,
-      unrouted: kit.unrouted,
-      preflight: kit.preflight,
+      unrouted: protection.unrouted,
+      preflight: protection.preflight,
       accessLog: logs.access,
       metrics,
       log,

@@ -13,7 +13,7 @@
  */
 import { createApp as create, type App, type AppOptions } from './app.ts'
 import { Dev } from './dev/dev.ts'
-import { openShared } from './group/shared.ts'
+import { openShared } from './cluster/shared.ts'
 
 /**
  * Builds a server from a configuration. It loads all parts of the server, also those that this configuration does not
@@ -27,10 +27,10 @@ export function createApp(options: AppOptions = {}): App {
 /** The configuration cannot be used: `createApp` throws it. */
 export { ConfigError } from './config/load.ts'
 /** The middleware, or its `config.json`, cannot be loaded: `start` rejects with it. */
-export { MiddlewareError } from './application/middleware-config.ts'
+export { MiddlewareError } from './modules/middleware-config.ts'
 /** Route files or modules cannot be used: `start` rejects with it. */
-export { ReloadError } from './application/commands.ts'
+export { ReloadError } from './control/commands.ts'
 /** Makes schemas for `ctx.validate`. */
-export { fields } from './kit/fields.ts'
+export { fields } from './validation/fields.ts'
 /** An error with an HTTP status of its own, as `ctx.fail()` throws it. */
 export { HttpError } from './http/errors.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
-import { endpoints } from './admin/support.ts'
+import { endpoints } from './access/support.ts'
 import { root } from './support/markdown.ts'
 import { document, examplesOf, jsonBodies, operationOf, operations } from './support/openapi-document.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { ReloadError } from '../lib/application/commands.ts'
+import { ReloadError } from '../lib/control/commands.ts'
 import { startApplication } from './support/application.ts'
 import { request } from './support/request.ts'
 import { until } from './support/until.ts'

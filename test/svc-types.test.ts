@@ -4,10 +4,10 @@ import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import type * as svc from 'svc'
 import type { App, AppOptions } from '../lib/app.ts'
-import type { SetupApp } from '../lib/application/build.ts'
-import type { Setup, Teardown } from '../lib/application/middleware-host.ts'
-import type { ReloadError } from '../lib/application/commands.ts'
-import type { MiddlewareError } from '../lib/application/middleware-config.ts'
+import type { SetupApp } from '../lib/composition/build.ts'
+import type { Setup, Teardown } from '../lib/modules/middleware-host.ts'
+import type { ReloadError } from '../lib/control/commands.ts'
+import type { MiddlewareError } from '../lib/modules/middleware-config.ts'
 import type { Middleware, Next } from '../lib/chain/compose.ts'
 import type { ConfigError } from '../lib/config/load.ts'
 import type { Channel } from '../lib/events/channel.ts'
@@ -127,7 +127,7 @@ describe('lib/svc.d.ts', () => {
     const { added, kinds } = (await request(url, { method: 'POST', body })).json() as { added: string[]; kinds: unknown[] }
     const missing = added.filter((name) => !context.includes(name))
     assert.deepEqual(missing.sort(), ['constructor', 'services'])
-    const features = readPage('docs/architecture.md').prose.matchAll(/^- `lib\/[\w/-]*(?:feature|kit)\.ts`: (.+)$/gm)
+    const features = readPage('docs/architecture.md').prose.matchAll(/^- `lib\/[\w/-]*(?:feature|protection)\.ts`: (.+)$/gm)
     const ofFeatures = [...features].flatMap(([, list = '']) => [...list.matchAll(/`(\w+)`/g)].map(([, name = '']) => name))
     assert.deepEqual(ofFeatures.sort(), added.filter((name) => context.includes(name)).sort())
     for (const [at, name] of context.entries()) {

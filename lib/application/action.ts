@@ -9,7 +9,7 @@ import { stat } from 'node:fs/promises'
 import { isToken } from '../base/token.ts'
 import { HttpError } from '../http/errors.ts'
 import { actionPath, moduleEndings, namesTypeScript, parseAction, type ActionReference } from '../routing/action.ts'
-import type { ModuleNamespace, Modules } from './modules.ts'
+import type { ModuleNamespace, Modules } from '../modules/modules.ts'
 
 /** The export of a module that serves WebSockets; each member may be missing. Parameters do not matter here. */
 export type WebSocketExport = Readonly<

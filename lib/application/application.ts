@@ -6,8 +6,8 @@
  * none. A reload with one problem changes nothing: the old table is better.
  */
 import { SerialQueue } from '../base/serial-queue.ts'
-import { MiddlewareError, type MiddlewareConfig } from './middleware-config.ts'
-import type { MiddlewareHost, MiddlewareSet, PreparedMiddleware } from './middleware-host.ts'
+import { MiddlewareError, type MiddlewareConfig } from '../modules/middleware-config.ts'
+import type { MiddlewareHost, MiddlewareSet, PreparedMiddleware } from '../modules/middleware-host.ts'
 import type { Chain } from '../chain/compose.ts'
 import { parseRecord, type GoodRecord, type RecordRules } from './record.ts'
 import { NameTakenError, type PrefixFormat, type Registry } from '../routing/registry.ts'
@@ -20,10 +20,10 @@ import {
   type AddResult,
   type ReloadProblem,
   type ReloadResult,
-} from './commands.ts'
-import type { RouteEntry } from './desired-state.ts'
-import type { Modules } from './modules.ts'
-import { isPersisted, persistedFile } from './persisted-routes.ts'
+} from '../control/commands.ts'
+import type { RouteEntry } from '../control/desired-state.ts'
+import type { Modules } from '../modules/modules.ts'
+import { isPersisted, persistedFile } from '../control/persisted-routes.ts'
 import { readRouteFiles } from './route-files.ts'
 import type { BuildRoute, RouteBuilder } from './route-builder.ts'
 import { buildEntries, joinRoutes, resultsOf, type BuiltEntry, type RouteSources } from './route-table.ts'

@@ -11,8 +11,8 @@ import type { CoreContext } from '../http/context.ts'
 import { htmlPage, policyOf, type PageForError } from '../http/error-reply.ts'
 import { escapeHtml } from '../http/escape-html.ts'
 import { STATUS_CODES } from '../http/node-http.ts'
-import { readFileWithin } from '../storage/opened-file.ts'
-import { isWithin } from '../storage/paths.ts'
+import { readFileWithin } from '../files/opened-file.ts'
+import { isWithin } from '../files/paths.ts'
 
 /** A place in a file of the application. */
 interface Place {

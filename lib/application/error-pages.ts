@@ -6,8 +6,8 @@ import { join, relative } from 'node:path'
 import type { CoreContext } from '../http/context.ts'
 import type { ErrorPage, PageForError } from '../http/error-reply.ts'
 import { STATUS_CODES } from '../http/node-http.ts'
-import type { KitMembers } from '../kit/kit.ts'
-import { formHelpers } from '../kit/validate-form.ts'
+import type { ProtectionMembers } from '../protection/protection.ts'
+import { formHelpers } from '../validation/form.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { Views } from '../views/cache.ts'
 import { versionOf } from '../views/view-files.ts'
@@ -57,7 +57,7 @@ export function createErrorPages(folder: string, root: string, views: Views, log
         return ctx.id // Made, and sent back, only when a page asks for it.
       },
       get csp_nonce() {
-        return (ctx as CoreContext & KitMembers).cspNonce // Every context of a server has it.
+        return (ctx as CoreContext & ProtectionMembers).cspNonce // Every context of a server has it.
       },
       ...invalid,
       ...formHelpers(() => invalid),

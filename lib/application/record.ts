@@ -12,7 +12,7 @@ import { didYouMean } from '../base/nearest.ts'
 import { actionPath, parseAction } from '../routing/action.ts'
 import { parsePattern, PatternError, quote, type Pattern } from '../routing/pattern.ts'
 import type { ErrorFormat, RouteRecord } from '../routing/route.ts'
-import { isAtOrIn } from '../storage/paths.ts'
+import { isAtOrIn } from '../files/paths.ts'
 
 /** The rules that depend on the application. */
 export interface RecordRules {

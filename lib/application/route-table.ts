@@ -6,8 +6,8 @@ import type { Chain } from '../chain/compose.ts'
 import type { GoodRecord } from './record.ts'
 import { NameTakenError, type Registry } from '../routing/registry.ts'
 import type { Route } from '../routing/route.ts'
-import { RouteRefusedError, type AddResult } from './commands.ts'
-import type { RouteEntry } from './desired-state.ts'
+import { RouteRefusedError, type AddResult } from '../control/commands.ts'
+import type { RouteEntry } from '../control/desired-state.ts'
 import type { BuiltRoute } from './route-builder.ts'
 
 /** A route of the desired state, built. */

@@ -7,12 +7,12 @@
  */
 import { existsSync, readdirSync, type Dirent } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
-import { buildApplication } from '../application/build.ts'
+import { buildApplication } from '../composition/build.ts'
 import { reasonOf } from '../base/reason.ts'
 import { chooseAppKey } from '../config/app-key.ts'
 import { ConfigError, type LoadedConfig } from '../config/load.ts'
 import { refuseTogether, warningsTogether } from '../config/together.ts'
-import { describe, describeAll } from '../application/commands.ts'
+import { describe, describeAll } from '../control/commands.ts'
 import { openStaticFiles } from '../application/static-files.ts'
 import { silentLogger } from '../log/logger.ts'
 import { readCertificates, serverCertificateOf, warningsOfTime } from '../tls/certificates.ts'
@@ -23,8 +23,8 @@ import {
   sessionPathOf,
   unwritable,
   type WrittenFolder,
-} from '../application/written-folders.ts'
-import { MiddlewareError } from '../application/middleware-config.ts'
+} from '../composition/written-folders.ts'
+import { MiddlewareError } from '../modules/middleware-config.ts'
 import { ViewError } from '../views/template.ts'
 import { exitStatus, isFileError, textOfFileError } from './process.ts'
 

@@ -8,7 +8,7 @@
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { checkSetup, makeCredentials, type SetupInput } from '../admin/credentials.ts'
+import { checkSetup, makeCredentials, type SetupInput } from '../access/credentials.ts'
 import { fileToWrite, type LoadedConfig } from '../config/load.ts'
 import { saveConfig } from '../config/save.ts'
 import type { Config } from '../config/table.ts'

@@ -9,10 +9,10 @@
  */
 import { statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
-import { foldersOf, sessionPathOf, settingsOf } from '../application/written-folders.ts'
+import { foldersOf, sessionPathOf, settingsOf } from '../composition/written-folders.ts'
 import { fileToWrite, localFileOf, type LoadedConfig } from '../config/load.ts'
 import { processCount } from '../config/together.ts'
-import { realPathOf, relativeTo } from '../storage/paths.ts'
+import { realPathOf, relativeTo } from '../files/paths.ts'
 import type { CommandOptions } from './options.ts'
 import { exitStatus, isFileError, textOfFileError } from './process.ts'
 import { calledFolder, codeName, serverFolder } from './server-folder.ts'

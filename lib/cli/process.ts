@@ -5,10 +5,10 @@
  * of its own process.
  */
 import { reasonOf } from '../base/reason.ts'
-import { MiddlewareError } from '../application/middleware-config.ts'
+import { MiddlewareError } from '../modules/middleware-config.ts'
 import { ConfigError } from '../config/load.ts'
 import type { Config } from '../config/table.ts'
-import { ReloadError } from '../application/commands.ts'
+import { ReloadError } from '../control/commands.ts'
 import type { Change } from '../base/ports.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { Given } from '../systemd/service.ts'

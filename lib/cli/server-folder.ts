@@ -3,7 +3,7 @@
  */
 import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { realPathOf } from '../storage/paths.ts'
+import { realPathOf } from '../files/paths.ts'
 
 const codeFolder = fileURLToPath(new URL('..', import.meta.url))
 

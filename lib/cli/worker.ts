@@ -6,8 +6,8 @@
  */
 import { createApp, loadAsked, type App } from '../app.ts'
 import { reasonOf } from '../base/reason.ts'
-import { DisconnectedError, type Peer } from '../group/peer.ts'
-import { joinPrimary } from '../group/worker.ts'
+import { DisconnectedError, type Peer } from '../cluster/peer.ts'
+import { joinPrimary } from '../cluster/worker.ts'
 import { exitStatus, handleUncaught, isFileError, isOfOperator, logFatal } from './process.ts'
 
 /**

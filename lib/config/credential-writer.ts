@@ -1,6 +1,6 @@
-/** Reads and writes the admin credentials in the configuration files, for `admin/credential-store.ts`. */
+/** Reads and writes the admin credentials in the configuration files, for `access/credential-store.ts`. */
 import { existsSync } from 'node:fs'
-import type { CredentialWriter } from '../admin/credential-store.ts'
+import type { CredentialWriter } from '../access/credential-store.ts'
 import { fileToWrite, loadConfig, localFileOf } from './load.ts'
 import { saveConfig } from './save.ts'
 import type { Config } from './table.ts'

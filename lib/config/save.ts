@@ -5,7 +5,7 @@
  * A key that the file does not have yet is added nested: at the end of its group, or with its group at the end.
  */
 import { nodeAt, readJson, type JsonNode } from '../json/json-map.ts'
-import { editFile } from '../storage/edit-file.ts'
+import { editFile } from '../files/edit-file.ts'
 import { findEntries } from './assemble.ts'
 import type { Config } from './table.ts'
 

@@ -2,7 +2,7 @@
  * The configuration: one row per key, which drives loading, checking, writing back and `docs/configuration.md`. The
  * shipped `svc.json` lists the same keys in the same order; a test compares them.
  */
-import { checkMetricsToken } from '../admin/metrics-token.ts'
+import { checkMetricsToken } from '../access/metrics-token.ts'
 import { checkTrustedProxy } from '../http/client-address.ts'
 import { checkAllowedHost } from '../http/host.ts'
 import { checkTrustedOrigin } from '../http/origin.ts'

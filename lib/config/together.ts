@@ -2,7 +2,7 @@
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { isBoundToLoopback } from '../http/host.ts'
-import { isAtOrIn, mayOthersRead } from '../storage/paths.ts'
+import { isAtOrIn, mayOthersRead } from '../files/paths.ts'
 import { errorOfValues, fileToWrite, type LoadedConfig, type ValueProblem } from './load.ts'
 import type { Config, ConfigKey } from './table.ts'
 

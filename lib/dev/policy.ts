@@ -5,7 +5,7 @@
  * Surprise: beside a nonce `'unsafe-inline'` has no effect. Where a page's own scripts need that, `'self'` lets this
  * one run.
  */
-import { sourcesOf, valuesOf, withSource } from '../kit/csp.ts'
+import { sourcesOf, valuesOf, withSource } from '../protection/csp.ts'
 
 /** The policies of an answer, and the nonce that the script needs; undefined where it needs none. */
 interface AllowedPolicy {

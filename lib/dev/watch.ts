@@ -9,7 +9,7 @@ import { loadConfig, localFileOf, type LoadedConfig } from '../config/load.ts'
 import { configTable, type Config, type ConfigKey } from '../config/table.ts'
 import { publicFolder } from '../config/together.ts'
 import type { ModuleLogger } from '../log/logger.ts'
-import { relativeTo } from '../storage/paths.ts'
+import { relativeTo } from '../files/paths.ts'
 import { FolderWatch } from './folder-watch.ts'
 
 interface WatchOptions {

@@ -13,7 +13,7 @@ import { isJsonLine } from '../base/json-text.ts'
 import { isObject } from '../base/object.ts'
 import type { LogPort } from '../base/ports.ts'
 import { isAbortError, reasonOf } from '../base/reason.ts'
-import { replaceFile } from '../storage/replace-file.ts'
+import { replaceFile } from '../files/replace-file.ts'
 import type { KeptSource, LocalBroker } from './local-broker.ts'
 
 const version = '1'

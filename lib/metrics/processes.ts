@@ -1,6 +1,6 @@
 /**
  * The processes of a server, as the admin panel reads them: any process can be asked and answers for all of them. Here
- * are the contract, this process, and a server of one process; `lib/group/readings.ts` has servers of several.
+ * are the contract, this process, and a server of one process; `lib/cluster/readings.ts` has servers of several.
  */
 import type { ErrorGroup } from '../log/error-groups.ts'
 import type { LogLine } from '../log/recent-lines.ts'

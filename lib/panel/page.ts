@@ -4,7 +4,7 @@
  */
 import type { CoreContext } from '../http/context.ts'
 import type { Reply } from '../http/reply.ts'
-import { page } from '../admin/page.ts'
+import { page } from '../access/page.ts'
 import type { AdminPort } from './port.ts'
 import { takeResult } from './result.ts'
 

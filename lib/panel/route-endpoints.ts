@@ -1,7 +1,7 @@
 /**
  * Routes at run time: add, delete, reload, what a reload would change, and the dry match.
  */
-import { ReloadError, RouteRefusedError, RoutesUnsavedError, type ReloadProblem } from '../application/commands.ts'
+import { ReloadError, RouteRefusedError, RoutesUnsavedError, type ReloadProblem } from '../control/commands.ts'
 import type { CoreContext } from '../http/context.ts'
 import { isHttpError } from '../http/errors.ts'
 import type { Reply } from '../http/reply.ts'

@@ -10,7 +10,7 @@ import { countRequests, type RouteReading } from '../metrics/metrics.ts'
 import { utilizationOf, type ProcessReading, type ServerReading } from '../metrics/reading.ts'
 import type { MetricValues } from '../metrics/table.ts'
 import { megabytes, round3 } from '../metrics/values.ts'
-import type { ListedNode } from '../group/node-list.ts'
+import type { ListedNode } from '../cluster/node-list.ts'
 import { serverName } from '../base/version.ts'
 
 /** The document. `docs/admin.md` has a row for each field. */

@@ -4,11 +4,11 @@
  * System routes are ordinary entries of the registry, with two differences: their middleware is the guard, and they
  * never wait for a worker of the HTTP pool.
  */
-import { NotEverywhereError } from '../application/commands.ts'
+import { NotEverywhereError } from '../control/commands.ts'
 import { compose, type Action, type ChainReports } from '../chain/compose.ts'
 import { parsePattern } from '../routing/pattern.ts'
-import { createGuard, type Change } from '../admin/guard.ts'
-import type { AccessPort } from '../admin/port.ts'
+import { createGuard, type Change } from '../access/guard.ts'
+import type { AccessPort } from '../access/port.ts'
 import { refuse } from './json-body.ts'
 import { createListings } from './listings.ts'
 import { createMonitor } from './monitor.ts'
@@ -17,7 +17,7 @@ import { createAdminPort, type PanelParts } from './port.ts'
 import { createReports } from './reports.ts'
 import { answersForms } from './result.ts'
 import { createRouteEndpoints } from './route-endpoints.ts'
-import { createSignIn } from '../admin/sign-in.ts'
+import { createSignIn } from '../access/sign-in.ts'
 import { createTraceEndpoints } from './trace-endpoints.ts'
 
 /** A system route. */

@@ -2,7 +2,7 @@
  * Token buckets in Redis or Valkey, for processes on one machine or on many. A bucket is a key that holds the time, in
  * microseconds by the clock of Redis, at which it is full again; Redis deletes it then.
  */
-import type { BucketSize, BucketStore } from '../kit/buckets.ts'
+import type { BucketSize, BucketStore } from '../protection/buckets.ts'
 import type { Redis } from './client.ts'
 import { encoded, integerIn, listIn } from './reply.ts'
 

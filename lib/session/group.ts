@@ -45,7 +45,7 @@ export interface SessionGroup extends BuiltInGroup {
 }
 
 const name = 'session'
-/** The name in `admin/cookie.ts`, a room above this one, which is therefore not imported. */
+/** The name in `access/cookie.ts`, a room above this one, which is therefore not imported. */
 const adminCookieName = 'svc_admin'
 
 const table = settingsTable({

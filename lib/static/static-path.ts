@@ -9,7 +9,7 @@ import { constants } from 'node:fs'
 import { open, realpath, type FileHandle } from 'node:fs/promises'
 import { sep } from 'node:path'
 import { HttpError } from '../http/errors.ts'
-import { pathOfOpen } from '../storage/opened-file.ts'
+import { pathOfOpen } from '../files/opened-file.ts'
 
 /** The one folder with a dot that is served (RFC 8615): certificate authorities use it. */
 const wellKnown = '/.well-known'

@@ -8,8 +8,8 @@
 
 import { dirname, join, relative, resolve } from 'node:path'
 import { reasonOf } from '../base/reason.ts'
-import { isUnchanged, settledMs, type FileVersion } from '../storage/file-version.ts'
-import { currentTurn } from '../storage/turn.ts'
+import { isUnchanged, settledMs, type FileVersion } from '../files/file-version.ts'
+import { currentTurn } from '../files/turn.ts'
 import { compile, type Program } from './compile.ts'
 import { DiskCache, sha256 } from './disk-cache.ts'
 import { createRender, type Render } from './render.ts'

@@ -12,7 +12,7 @@ import { closeSync, fstatSync, mkdirSync, openSync, readFileSync, readdirSync } 
 import { rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { reasonOf } from '../base/reason.ts'
-import { replaceFileSync } from '../storage/replace-file.ts'
+import { replaceFileSync } from '../files/replace-file.ts'
 import type { Program } from './compile.ts'
 
 /** A program, and the SHA-256 (hex) of each of its files, in their order. */

@@ -7,7 +7,7 @@
 
 import { resolve } from 'node:path'
 import { reasonOf } from '../base/reason.ts'
-import { relativeTo } from '../storage/paths.ts'
+import { relativeTo } from '../files/paths.ts'
 import { ViewError } from './template.ts'
 import { filesOnDisk } from './view-files.ts'
 

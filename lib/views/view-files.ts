@@ -4,9 +4,9 @@
  */
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import type { FileVersion } from '../storage/file-version.ts'
-import { readFileWithin } from '../storage/opened-file.ts'
-import { isWithin } from '../storage/paths.ts'
+import type { FileVersion } from '../files/file-version.ts'
+import { readFileWithin } from '../files/opened-file.ts'
+import { isWithin } from '../files/paths.ts'
 
 /** The files of views. Each function throws the system's error. */
 export interface ViewFiles {

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { HttpError } from '../../lib/http/errors.ts'
 import { resolveAction } from '../../lib/application/action.ts'
 import { actionPath, parseAction } from '../../lib/routing/action.ts'
-import { Modules } from '../../lib/application/modules.ts'
+import { Modules } from '../../lib/modules/modules.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const references: readonly (readonly [action: string, file: string, kind: string, exportName: string])[] = [

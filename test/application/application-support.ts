@@ -1,5 +1,5 @@
 import type { TestContext } from 'node:test'
-import { buildApplication } from '../../lib/application/build.ts'
+import { buildApplication } from '../../lib/composition/build.ts'
 import { parseConfig } from '../../lib/config/load.ts'
 import { silentLogger } from '../../lib/log/logger.ts'
 import { writeFiles, type Files } from '../support/application.ts'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { ReloadError } from '../../lib/application/commands.ts'
+import { ReloadError } from '../../lib/control/commands.ts'
 import type { Files } from '../support/application.ts'
 import { makeApplication } from './application-support.ts'
 

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import * as svc from '../../lib/index.ts'
 import { startApplication } from '../support/application.ts'
 import { request } from '../support/request.ts'
-import { application } from './modules-support.ts'
+import { application } from '../modules/modules-support.ts'
 
 /** What npm may have installed by the name of the server. */
 const stranger = {

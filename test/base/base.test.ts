@@ -4,7 +4,7 @@ import { renameSync, statSync, truncateSync, utimesSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { endsWithin } from '../../lib/base/deadline.ts'
-import { isUnchanged } from '../../lib/storage/file-version.ts'
+import { isUnchanged } from '../../lib/files/file-version.ts'
 import { isObject } from '../../lib/base/object.ts'
 import { RateLimited } from '../../lib/base/rate-limited.ts'
 import { reasonOf } from '../../lib/base/reason.ts'

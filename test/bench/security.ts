@@ -16,7 +16,7 @@ import type { Middleware } from '../../lib/chain/compose.ts'
 import { createResourceTokens } from '../../lib/tokens/resource-id.ts'
 import { runWithSession, sessionFeature } from '../../lib/session/feature.ts'
 import { fieldOf } from '../../lib/session/fields.ts'
-import { createMemoryStore } from '../../lib/stores/memory-store.ts'
+import { createMemoryStore } from '../../lib/session-stores/memory-store.ts'
 import { median } from './support/statistics.ts'
 
 interface Row {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { changeConfig, greeting, password, startPanel, user, type PanelServer } from '../admin/panel-server.ts'
+import { changeConfig, greeting, password, startPanel, user, type PanelServer } from '../panel/panel-server.ts'
 import { openPage, type Page } from '../support/browser.ts'
 import { until } from '../support/until.ts'
 

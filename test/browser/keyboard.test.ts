@@ -1,7 +1,7 @@
 // The panel by the keyboard alone: Tab leads to all that a mouse can use, one sees where it is, and Enter does it.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { failing, password, startPanel, user } from '../admin/panel-server.ts'
+import { failing, password, startPanel, user } from '../panel/panel-server.ts'
 import { openPage, type Page } from '../support/browser.ts'
 
 const paths = [

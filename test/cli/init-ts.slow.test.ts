@@ -62,7 +62,7 @@ describe('import svc', () => {
   it('installs its hook when a module needs it, and not before', () => {
     const folder = temporaryFolder()
     writeFiles(folder, { 'a.mjs': 'export default 1', 'b.mjs': "import 'svc'\nexport default 2" })
-    const modules = new URL('../../lib/application/modules.ts', import.meta.url).href
+    const modules = new URL('../../lib/modules/modules.ts', import.meta.url).href
     const program = `
       const { Modules } = await import(${JSON.stringify(modules)})
       const modules = new Modules(${JSON.stringify(folder)})

@@ -3,7 +3,7 @@ import fs, { fstatSync, fsyncSync, readFileSync, renameSync, writeFileSync } fro
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { editFile } from '../../lib/storage/edit-file.ts'
+import { editFile } from '../../lib/files/edit-file.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 test('a saved file is brought to disk before it is in its place, and its folder before that is told', (t) => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { statusOf } from '../../lib/panel/status.ts'
-import { endpoints } from '../admin/support.ts'
-import { startCluster } from '../group/readings-cluster.ts'
+import { endpoints } from '../access/support.ts'
+import { startCluster } from '../cluster/readings-cluster.ts'
 import { startApplication } from '../support/application.ts'
 import {
   document,
@@ -55,7 +55,7 @@ describe('docs/openapi.json', () => {
       Object.keys(operation.responses).map((status) => `${operation.operationId} ${status}`),
     )
     // What needs a server that is stopping, a hundred wrong logins, or a file that cannot be written has its tests in
-    // test/admin; `default` is for all that is not the endpoint's own.
+    // test/panel; `default` is for all that is not the endpoint's own.
     const unwritten = ['svc.login.post 500', 'svc.setup.post 500', 'svc.routes.add 500', 'svc.routes.delete 500']
     const elsewhere = ['svc.ready 503', 'svc.login.post 429', ...unwritten]
     const missing = documented.filter((answer) => !answer.endsWith(' default') && !seen.has(answer))

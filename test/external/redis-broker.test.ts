@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, describe, it, type TestContext } from 'node:test'
-import { inTurn } from '../group/in-turn.ts'
+import { inTurn } from '../cluster/in-turn.ts'
 import type { Broker, ChannelEvent, ChannelGap, QueueEvent } from '../../lib/events/broker.ts'
 import { HttpError } from '../../lib/http/errors.ts'
 import { createQueueScripts } from '../../lib/redis/queue-scripts.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { startSeveral } from '../group/several.ts'
+import { startSeveral } from '../cluster/several.ts'
 import { deliverByChannel, deliverByQueue } from '../events/delivery.ts'
 import { startApplication } from '../support/application.ts'
 import { openBroker } from '../support/redis-broker.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { get as httpGet } from 'node:http'
 import { describe, it, type TestContext } from 'node:test'
-import { startSeveral, type ProcessClient } from '../group/several.ts'
+import { startSeveral, type ProcessClient } from '../cluster/several.ts'
 import { startApplication, type TestApplication } from '../support/application.ts'
 import { startRedis } from '../support/redis-server.ts'
 import { request, type Answer } from '../support/request.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { createRedisBuckets } from '../../lib/redis/buckets.ts'
-import { takeTokens } from '../kit/take-tokens.ts'
+import { takeTokens } from '../protection/take-tokens.ts'
 import { startApplication, type TestApplication } from '../support/application.ts'
 import { openRedis, startRedis } from '../support/redis-server.ts'
 import { request } from '../support/request.ts'

@@ -1,9 +1,9 @@
 // What somebody may do to the servers who reaches their engine, and what a new app_key does.
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { initialState, nextState, withRoute, type DesiredState } from '../../lib/application/desired-state.ts'
-import { RedisState } from '../../lib/group/redis-state.ts'
-import { startSeveral } from '../group/several.ts'
+import { initialState, nextState, withRoute, type DesiredState } from '../../lib/control/desired-state.ts'
+import { RedisState } from '../../lib/cluster/redis-state.ts'
+import { startSeveral } from '../cluster/several.ts'
 import { startApplication, type TestApplication } from '../support/application.ts'
 import { answersOf, ask, isReady, nodeFiles, post, route, tableOf } from '../support/node-panel.ts'
 import { openRedis, startRedis, type RedisServer } from '../support/redis-server.ts'

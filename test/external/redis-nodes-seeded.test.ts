@@ -1,7 +1,7 @@
 // Random changes on three nodes, with random cuts: in the end all serve the same, and what was acknowledged is there.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { startSeveral } from '../group/several.ts'
+import { startSeveral } from '../cluster/several.ts'
 import { startApplication } from '../support/application.ts'
 import { ask, isReady, nodeFiles, post, route, tableOf, type Node } from '../support/node-panel.ts'
 import { startRedis, type RedisServer } from '../support/redis-server.ts'

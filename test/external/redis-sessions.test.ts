@@ -5,8 +5,8 @@ import { HttpError } from '../../lib/http/errors.ts'
 import { RedisReplyError } from '../../lib/redis/errors.ts'
 import { RedisSessionStore } from '../../lib/redis/session-store.ts'
 import { problemOfFields } from '../../lib/session/fields.ts'
-import { testSessionStore } from '../stores/store-conformance.ts'
-import { changes, contents, fields, id } from '../stores/store-values.ts'
+import { testSessionStore } from '../session-stores/store-conformance.ts'
+import { changes, contents, fields, id } from '../session-stores/store-values.ts'
 import { openRedis, startRedis } from '../support/redis-server.ts'
 
 const hour = 3_600_000

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { before, describe, it } from 'node:test'
 import { request } from '../support/request.ts'
-import { startForms } from '../kit/validate-application.ts'
+import { startForms } from '../validation/validate-application.ts'
 
 const library = new URL('../standard-schema/node_modules/valibot/dist/index.mjs', import.meta.url)
 const action = `import * as v from ${JSON.stringify(library.href)}

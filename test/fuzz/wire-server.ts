@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { closeSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
-import { makeAdminCookie } from '../../lib/admin/cookie.ts'
+import { makeAdminCookie } from '../../lib/access/cookie.ts'
 import { writeFiles } from '../support/application.ts'
 import { launch, type Launched } from '../support/launch.ts'
 import { request } from '../support/request.ts'

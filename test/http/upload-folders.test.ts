@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'nod
 import { hostname } from 'node:os'
 import { basename, join } from 'node:path'
 import { test } from 'node:test'
-import { sweepUploads } from '../../lib/application/left-uploads.ts'
+import { sweepUploads } from '../../lib/composition/left-uploads.ts'
 import { makeUploadFolder } from '../../lib/http/multipart-form.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { startSeveral } from '../group/several.ts'
+import { startSeveral } from '../cluster/several.ts'
 import { presenceFiles, runPresence } from './presence-world.ts'
 
 it('members over two processes are known in both, and gone ten seconds after they left', async (t) => {

@@ -17,31 +17,31 @@ export interface Mutant {
 export const mutants: readonly Mutant[] = [
   // Admin
   {
-    file: 'admin/cookie.ts',
+    file: 'access/cookie.ts',
     find: 'ageSeconds <= rules.lifetimeMinutes * 60',
     replace: 'ageSeconds < rules.lifetimeMinutes * 60',
     breaks: 'a cookie exactly as old as the lifetime is accepted',
   },
   {
-    file: 'admin/guard.ts',
+    file: 'access/guard.ts',
     find: "if (ctx.method === 'POST' || row.change === 'always') return true",
     replace: "if (row.change === 'always') return true",
     breaks: 'a POST from another site is refused on every admin path',
   },
   {
-    file: 'admin/next-path.ts',
+    file: 'access/next-path.ts',
     find: 'return /^\\/(?![/\\\\])/.test(text)',
     replace: 'return /^\\/(?!\\/)/.test(text)',
     breaks: '`next` never leads to another host by a backslash',
   },
   {
-    file: 'admin/throttle.ts',
+    file: 'access/throttle.ts',
     find: '.length <= freeFailures &&',
     replace: '.length < freeFailures &&',
     breaks: 'the first ten failed sign-ins of a minute are answered at once',
   },
   {
-    file: 'admin/throttle.ts',
+    file: 'access/throttle.ts',
     find: '        waiting -= 1',
     replace: '        waiting -= 0',
     breaks: 'the fifty delayed answers are those that wait now, not those that ever did',
@@ -80,7 +80,7 @@ export const mutants: readonly Mutant[] = [
   },
   // Sessions and flash
   {
-    file: 'stores/memory-store.ts',
+    file: 'session-stores/memory-store.ts',
     find: '      this.#entries.delete(id)\n      this.#entries.set(id, entry)',
     replace: '      this.#entries.set(id, entry)',
     breaks: 'the session dropped at the bound is the one that nobody has used for longest',
@@ -243,13 +243,13 @@ export const mutants: readonly Mutant[] = [
     breaks: 'a system route answers before one of the application with its pattern',
   },
   {
-    file: 'application/changes.ts',
+    file: 'control/changes.ts',
     find: '      await takeBack()\n',
     replace: '',
     breaks: 'a route that could not be written to its file is not registered',
   },
   {
-    file: 'application/module-graph.ts',
+    file: 'modules/module-graph.ts',
     find: 'for (const importer of importers.get(file) ?? []) changed.add(importer)',
     replace: 'importers.get(file)',
     breaks: 'a module is loaded anew when one that it imports has changed',
@@ -300,7 +300,7 @@ export const mutants: readonly Mutant[] = [
     breaks: 'a percentile is that of the nearest rank',
   },
   {
-    file: 'group/readings-host.ts',
+    file: 'cluster/readings-host.ts',
     find: 'queueMicrotask(() => takeLast(known, changes))',
     replace: 'takeLast(known, changes)',
     breaks: 'the readings of a worker are taken in the order in which it sent them',
@@ -339,7 +339,7 @@ export const mutants: readonly Mutant[] = [
   },
   // Files
   {
-    file: 'storage/edit-file.ts',
+    file: 'files/edit-file.ts',
     find: '    if (!isRestricted()) fsyncSync(descriptor)\n',
     replace: '',
     breaks: 'what is written back is on the disk before it is renamed',
@@ -358,7 +358,7 @@ export const mutants: readonly Mutant[] = [
   },
   // Several processes and machines
   {
-    file: 'group/peer.ts',
+    file: 'cluster/peer.ts',
     find: '    for (const { reject } of this.#waiting.values()) reject(disconnected())\n',
     replace: '',
     breaks: 'a call whose other side has ended is rejected',
@@ -370,11 +370,11 @@ export const mutants: readonly Mutant[] = [
     breaks: 'a reply of Redis may be as long as the limit',
   },
   {
-    file: 'application/desired-state.ts',
+    file: 'control/desired-state.ts',
     find: 'entry.lasts !== true && entry.hides !== true',
     replace: 'entry.lasts !== true',
     breaks: 'a node that comes later does not bring back a route that was deleted',
-    tests: ['test/application/', 'external/redis-nodes'],
+    tests: ['test/control/', 'external/redis-nodes'],
   },
   // Start and stop
   {
@@ -406,37 +406,37 @@ export const mutants: readonly Mutant[] = [
   },
   // Validation
   {
-    file: 'kit/fields-kinds.ts',
+    file: 'validation/fields-kinds.ts',
     find: "return Object.hasOwn(value, key) ? (value as Readonly<Record<string, unknown>>)[key] : undefined",
     replace: "return (value as Readonly<Record<string, unknown>>)[key]",
     breaks: 'what every object inherits is no member of a JSON body',
   },
   {
-    file: 'kit/fields-kinds.ts',
+    file: 'validation/fields-kinds.ts',
     find: 'if (run.form?.isFile(value) !== true) return',
     replace: "if (!((one: unknown): one is import('../http/form.ts').FormFile => one !== null)(value)) return",
     breaks: 'JSON names no file of the server',
   },
   {
-    file: 'kit/fields-kinds.ts',
+    file: 'validation/fields-kinds.ts',
     find: " && type !== 'image/svg+xml'",
     replace: '',
     breaks: 'image/* takes no SVG picture',
   },
   {
-    file: 'kit/validate-feature.ts',
+    file: 'validation/feature.ts',
     find: ' || !ctx.session.came',
     replace: '',
     breaks: 'a refused form begins no session',
   },
   {
-    file: 'kit/validate-form.ts',
+    file: 'validation/form.ts',
     find: '() => true)',
     replace: '() => false)',
     breaks: 'a refused form leads to no system route',
   },
   {
-    file: 'kit/validate-form.ts',
+    file: 'validation/form.ts',
     find: 'if (name === csrfField || mayBeSecret(name) || known?.isSecret === true) continue',
     replace: 'if (name === csrfField || known?.isSecret === true) continue',
     breaks: 'what is typed into a field with the name of a secret is not kept',
@@ -446,7 +446,7 @@ export const mutants: readonly Mutant[] = [
     find: 'return origin !== undefined && isThisHost(origin, request)',
     replace: 'return origin !== undefined',
     breaks: 'a refused form leads to no other site',
-    tests: ['test/kit'],
+    tests: ['test/protection', 'test/validation'],
   },
   // What clients and applications give
   {
@@ -456,17 +456,17 @@ export const mutants: readonly Mutant[] = [
     breaks: 'of several session cookies the first whose session is there counts',
   },
   {
-    file: 'admin/cookie.ts',
+    file: 'access/cookie.ts',
     find: 'readCookies(header, adminCookieName).some(',
     replace: 'readCookies(header, adminCookieName).slice(0, 1).some(',
     breaks: 'a stale svc_admin before the valid one keeps nobody out',
   },
   {
-    file: 'admin/password.ts',
+    file: 'access/password.ts',
     find: '? [password] : [normal, password]',
     replace: '? [password] : [normal]',
     breaks: 'a hash made of decomposed text before stays valid',
-    tests: ['test/admin', 'test/kit'],
+    tests: ['test/access', 'test/panel', 'test/protection', 'test/validation'],
   },
   {
     file: 'base/json-text.ts',
@@ -485,7 +485,7 @@ export const mutants: readonly Mutant[] = [
     find: "const sub = isObject(jwt) ? jwt['sub'] : undefined",
     replace: 'const sub = isObject(jwt) ? undefined : jwt',
     breaks: 'a limit by user counts by the claim sub',
-    tests: ['test/kit/limit'],
+    tests: ['test/protection/limit'],
   },
   {
     file: 'http/multipart.ts',

@@ -1,6 +1,6 @@
 // The seeded checks of this folder with as many inputs as find what is rare; the fast tests take a sample.
 import { test } from 'node:test'
-import { checkRenewal } from '../application/modules-support.ts'
+import { checkRenewal } from '../modules/modules-support.ts'
 import { checkAnyRecords } from '../application/record-support.ts'
 import { checkAgainstReference } from './trie-support.ts'
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { TestAction } from '../support/context.ts'
-import { createMemoryStore } from '../../lib/stores/memory-store.ts'
+import { createMemoryStore } from '../../lib/session-stores/memory-store.ts'
 import type { SessionStore } from '../../lib/session/store.ts'
 import { createGate } from '../support/gate.ts'
 import { exchange, parseAnswer } from '../support/raw.ts'
 import { request } from '../support/request.ts'
 import { idShape, sessionCookieOf, visit, type SessionServerOptions } from './session-server.ts'
-import { contents } from '../stores/store-values.ts'
+import { contents } from '../session-stores/store-values.ts'
 import { around } from './wrapped-store.ts'
 
 const minute = 60_000

@@ -4,7 +4,7 @@ import type { TestAction } from '../support/context.ts'
 import { createGate } from '../support/gate.ts'
 import { request } from '../support/request.ts'
 import { idShape, sessionCookieOf, visit } from './session-server.ts'
-import { contents } from '../stores/store-values.ts'
+import { contents } from '../session-stores/store-values.ts'
 
 describe('destroy', () => {
   const actions: Readonly<Record<string, TestAction>> = {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { FullContext } from '../support/context.ts'
-import { createMemoryStore } from '../../lib/stores/memory-store.ts'
+import { createMemoryStore } from '../../lib/session-stores/memory-store.ts'
 import { runWithSession } from '../../lib/session/feature.ts'
 import { OpenReplies } from '../../lib/session/open-replies.ts'
 import { Session } from '../../lib/session/session.ts'
-import { fields, id } from '../stores/store-values.ts'
+import { fields, id } from '../session-stores/store-values.ts'
 
 /** A context whose session is in a store in memory, and as much more of it as a session looks at. */
 function makeContext(): FullContext {

@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { describe, it } from 'node:test'
 import { HttpError } from '../../lib/http/errors.ts'
 import type { TestAction } from '../support/context.ts'
-import { createMemoryStore } from '../../lib/stores/memory-store.ts'
+import { createMemoryStore } from '../../lib/session-stores/memory-store.ts'
 import type { SessionStore } from '../../lib/session/store.ts'
 import { visit } from './session-server.ts'
-import { contents } from '../stores/store-values.ts'
+import { contents } from '../session-stores/store-values.ts'
 import { around } from './wrapped-store.ts'
 
 describe('save', () => {

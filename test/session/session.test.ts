@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { TestAction } from '../support/context.ts'
 import { visit } from './session-server.ts'
-import { contents } from '../stores/store-values.ts'
+import { contents } from '../session-stores/store-values.ts'
 
 describe('what a session holds', () => {
   const texts = ['', 'Ada', '"', '""', '\\', '\\u0041', 'é😀\u0000"', 'é😀\u2028\u007f', '\ud800', ' a ', 'x'.repeat(999)]

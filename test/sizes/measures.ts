@@ -15,8 +15,8 @@ export interface Measure {
 }
 
 /** The rooms that an auditor reads first, by the paths of their files relative to `lib/`. */
-export const tierOne = /^(?:base|core|http|routing|chain|session|csrf|tokens|admin)\//
-const distribution = /^(?:group|redis)\//
+export const tierOne = /^(?:base|core|http|routing|chain|session|csrf|tokens|access)\//
+const distribution = /^(?:cluster|redis)\//
 
 /**
  * Measures the sources of a checkout.

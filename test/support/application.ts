@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { createApp, type App, type AppOptions } from '../../lib/app.ts'
 import { Dev } from '../../lib/dev/dev.ts'
-import { openShared } from '../../lib/group/shared.ts'
+import { openShared } from '../../lib/cluster/shared.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
 /** Files by their path relative to the folder; what is no text is written as JSON. */

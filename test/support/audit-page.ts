@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { tierOne } from '../sizes/measures.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
-const tierThree = /^lib\/(?:group|redis|systemd|tls)\//
+const tierThree = /^lib\/(?:cluster|redis|systemd|tls)\//
 
 /** The page with the numbers of lines as they are now. */
 export function renderAudit(): string {

@@ -1,5 +1,5 @@
 /** Servers that share an engine, as a client of their panels sees them. */
-import type { ListedNode } from '../../lib/group/node-list.ts'
+import type { ListedNode } from '../../lib/cluster/node-list.ts'
 import { request, type Answer } from './request.ts'
 
 /** A server with its address. */

@@ -1,7 +1,7 @@
 /** Signed things: none but those that the server made may pass, whatever is done to them. Cursors of streams, too. */
 import assert from 'node:assert/strict'
 import { createSecretKey } from 'node:crypto'
-import { isAdminCookie, makeAdminCookie } from '../../../lib/admin/cookie.ts'
+import { isAdminCookie, makeAdminCookie } from '../../../lib/access/cookie.ts'
 import { createCsrfTokens } from '../../../lib/csrf/token.ts'
 import { readSince, readStreamStart } from '../../../lib/events/cursor.ts'
 import type { FullContext } from '../../support/context.ts'

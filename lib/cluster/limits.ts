@@ -1,0 +1,105 @@
+/**
+ * Counts that hold for all processes, in the primary: failed logins, the connections of each address, and the token
+ * buckets of limits.
+ *
+ * A worker accepts a connection before it tells the primary, and closes it a moment later when it is one too many:
+ * asking first would make every connection wait.
+ */
+import { createLoginThrottle, type LoginThrottle } from '../access/throttle.ts'
+import { createAddressLimit, type AddressLimit } from '../core/address-limit.ts'
+import { Buckets, type BucketSize, type BucketStore, type Taken } from '../protection/buckets.ts'
+import type { Peer } from './peer.ts'
+import { remote, serve } from './remote.ts'
+
+/** The functions that the primary serves. Each worker numbers its own connections. */
+interface Served {
+  begin(address: string, isKnown: boolean | null): ReturnType<LoginThrottle['begin']>
+  succeeded(address: string): void
+  failed(address: string): ReturnType<LoginThrottle['failed']>
+  opened(id: number, address: string): void
+  closed(id: number): void
+  take(rule: string, size: BucketSize, key: string): Taken
+}
+
+/**
+ * Makes the primary's side: the counts of all workers.
+ * @param most the most connections of one address, from 1
+ * @param open opens the buckets of a rule
+ */
+export function hostLimits(most: number, open = (size: BucketSize): Buckets => new Buckets(size)) {
+  const throttle = createLoginThrottle()
+  const limit = createAddressLimit(most)
+  const buckets = new Map<string, Buckets>()
+
+  /**
+   * Workers that were reloaded at different moments may have different sizes for one rule. Full buckets go when others
+   * come, so that rules that a reload has changed do not stay.
+   */
+  function bucketsOf(rule: string, size: BucketSize): Buckets {
+    const place = `${rule} ${size.burst} ${size.intervalMs}`
+    const known = buckets.get(place)
+    if (known !== undefined) return known
+    for (const [other, { areFull }] of buckets) if (areFull) buckets.delete(other)
+    const opened = open(size)
+    buckets.set(place, opened)
+    return opened
+  }
+
+  return {
+    /** Serves a worker until its channel closes. Call it before the first message of the worker arrives. */
+    attach: (peer: Peer): void => {
+      const open = new Map<number, () => void>()
+      serve<Served>(peer, 'limits', {
+        begin: (address, isKnown) => throttle.begin(address, isKnown ?? undefined),
+        succeeded: (address) => throttle.succeeded(address),
+        failed: (address) => throttle.failed(address),
+        opened: (id, address) => {
+          open.set(id, limit.enter(address, () => peer.tell('limits.refused', id)))
+        },
+        closed: (id) => {
+          open.get(id)?.()
+          open.delete(id)
+        },
+        take: (rule, size, key) => bucketsOf(rule, size).take(key),
+      })
+      void peer.closed.then(() => {
+        for (const leave of open.values()) leave()
+      })
+    },
+  }
+}
+
+/** Makes the throttle of a worker. */
+export function createClusterThrottle(peer: Peer): LoginThrottle {
+  const { begin, succeeded, failed } = remote<Served>(peer, 'limits')
+  return {
+    begin: (address, isKnown) => begin(address, isKnown ?? null),
+    succeeded: (address) => void succeeded(address).catch(() => {}), // A worker without its primary stops.
+    failed,
+  }
+}
+
+/** Opens the buckets of a rule in a worker. */
+export function createClusterBuckets(peer: Peer): (rule: string, size: BucketSize) => BucketStore {
+  const { take } = remote<Served>(peer, 'limits')
+  return (rule, size) => ({ take: (key) => take(rule, size, key) })
+}
+
+/** Makes the limit of connections of a worker. */
+export function createClusterAddressLimit(peer: Peer, most: number): AddressLimit {
+  const refusals = new Map<number, () => void>()
+  let last = 0
+  peer.on('limits.refused', (id) => refusals.get(id as number)?.())
+  return {
+    most,
+    enter: (address, refuse) => {
+      const id = (last += 1)
+      refusals.set(id, refuse)
+      peer.tell('limits.opened', [id, address])
+      return () => {
+        refusals.delete(id)
+        peer.tell('limits.closed', [id])
+      }
+    },
+  }
+}

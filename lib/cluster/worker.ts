@@ -1,0 +1,94 @@
+/**
+ * Makes the parts of a worker: it reaches the shared parts over the channel to the primary and logs through the pipes.
+ */
+import cluster from 'node:cluster'
+import { resolve } from 'node:path'
+import type { App, AppOptions } from '../app.ts'
+import { RateLimited } from '../base/rate-limited.ts'
+import { reasonOf } from '../base/reason.ts'
+import type { LoadedConfig } from '../config/load.ts'
+import type { Command } from '../control/commands.ts'
+import { auditFile } from '../log/audit-log.ts'
+import { openLogs, type Logs } from '../log/logs.ts'
+import { createClusterAddressLimit, createClusterBuckets, createClusterThrottle } from './limits.ts'
+import { ClusterBroker } from './events.ts'
+import { createClusterProcesses } from './readings.ts'
+import { logFds, PipeTarget, withoutBlocking } from './log-pipe.ts'
+import { listenForNodes } from './nodes.ts'
+import { Peer, workerPort } from './peer.ts'
+import type { Joining } from './process-part.ts'
+import { serve } from './remote.ts'
+import { createClusterSessionStore } from './sessions.ts'
+import { createWorkerState, type StateServedByWorker, type WorkerState } from './state-channel.ts'
+
+/** The parts of this worker. */
+export interface WorkerParts {
+  readonly options: AppOptions & { readonly loaded: LoadedConfig }
+  readonly peer: Peer
+  readonly logs: Logs
+}
+
+/**
+ * Joins the primary, whose calls may come as soon as that: they wait for the app.
+ * @param number from 1
+ * @throws Error in a process that was not started by a primary
+ */
+export async function joinPrimary(number: number, app: Promise<App>): Promise<WorkerParts> {
+  let report = (message: string): void => void process.stderr.write(`${message}\n`) // Until there are logs.
+  const peer = new Peer(workerPort(), (error) => report(`the primary process: ${reasonOf(error)}`))
+  // Node exits a worker at once when its primary disconnects, unless this is set. Requests may still be running.
+  if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true
+  let state: WorkerState | undefined
+  serve<StateServedByWorker>(peer, 'state', {
+    apply: async (told) => {
+      const next = state?.timed(told) ?? told.state // Now, since the time in it passes.
+      await (await app).follow(next)
+    },
+    carryOut: async (command) => (await app).carryOut(command),
+  })
+  peer.on('process.apply', async (command) => void (await (await app).control.apply(command as Command)))
+  peer.on('process.stop', async (drains) => void (await app).stop(drains as boolean))
+  peer.on('process.alive', () => {})
+  peer.on('process.faults', async () => (await app).faults())
+  const nodesOf = listenForNodes(peer)
+  const joining = (await peer.call('process.join')) as Joining // The answer of `primary.ts`.
+  const { loaded, configFile, appKey, sharedPassword, count, listenFd, setupToken, nodes } = joining
+  state = createWorkerState(peer, joining.isShared)
+  const { config } = loaded
+  const logFolder = resolve(loaded.folder, config['paths.log'])
+  const targets = {
+    general: new PipeTarget(withoutBlocking(logFds.general), resolve(logFolder, config['log.file'])),
+    access: new PipeTarget(withoutBlocking(logFds.access), resolve(logFolder, config['access_log.file'])),
+    audit: new PipeTarget(withoutBlocking(logFds.audit), resolve(logFolder, auditFile)),
+  }
+  const logs = openLogs(config, logFolder, targets, number)
+  const damaged = new RateLimited(logs.module('error').error, 1000)
+  report = (message) => damaged.say(message)
+  const options: WorkerParts['options'] = {
+    loaded: { ...loaded, documents: [] },
+    configFile,
+    ...(sharedPassword !== undefined && { sharedPassword }),
+    ...(listenFd !== undefined && { listenFd }),
+    part: {
+      number,
+      count,
+      appKey,
+      logs,
+      seams: {
+        broker: new ClusterBroker(peer),
+        openBuckets: createClusterBuckets(peer),
+        openStoreHere: (place) => createClusterSessionStore(peer, place),
+      },
+      store: state,
+      machine: state,
+      state: state.timed(joining.state),
+      nodes: nodes === undefined ? undefined : nodesOf(nodes),
+      joinProcesses: (own) => createClusterProcesses(peer, own),
+      setupToken,
+      loginThrottle: createClusterThrottle(peer),
+      addressLimit: createClusterAddressLimit(peer, config['server.max_connections_per_ip']),
+      beforeListening: async (faults) => void (await peer.call('process.begins', faults)),
+    },
+  }
+  return { options, peer, logs }
+}

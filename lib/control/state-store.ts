@@ -1,0 +1,62 @@
+/**
+ * The place of the desired state: in this process (here), in the primary of several processes, or in the shared engine
+ * of several machines (`lib/cluster/`).
+ */
+import { performance } from 'node:perf_hooks'
+import type { MaybePromise } from '../base/maybe-promise.ts'
+import { initialState, type DesiredState } from './desired-state.ts'
+import { changeRouteFile, type RouteFileChange } from './persisted-routes.ts'
+
+/** The contract of a place for the state. */
+export interface StateStore {
+  /** Whether several machines share the state; then each has its own route files. */
+  readonly isShared: boolean
+  /** The time in milliseconds since 1970 by the clock of the state, which does not jump while the store is there. */
+  nowMs(): number
+  /** The latest state. Rejects with HttpError 503 while it is not known. */
+  read(): MaybePromise<DesiredState>
+  /**
+   * Replaces the state that `next` was made from (`next.ancestors[0]`), and changes `admin.json` of this machine too.
+   * Rejects with RoutesUnsavedError when the file cannot be written, with HttpError 503 when the state cannot; nothing
+   * has changed then.
+   * @returns false when another process has changed the state before; then nothing has changed here
+   */
+  write(next: DesiredState, file?: RouteFileChange): MaybePromise<boolean>
+  /**
+   * Waits until every live process has applied a state, or one that was made from it.
+   * @param withinMs the longest wait, in milliseconds
+   * @returns a line for each process that has not, with the reason
+   */
+  missing(state: DesiredState, withinMs: number): MaybePromise<readonly string[]>
+}
+
+/** Keeps the state of one machine in this process. */
+export class LocalStateStore implements StateStore {
+  readonly isShared = false
+  readonly #routesFolder: string
+  #state = initialState
+
+  /** @param routesFolder `paths.routes`, absolute */
+  constructor(routesFolder: string) {
+    this.#routesFolder = routesFolder
+  }
+
+  nowMs(): number {
+    return performance.timeOrigin + performance.now()
+  }
+
+  read(): DesiredState {
+    return this.#state
+  }
+
+  write(next: DesiredState, file?: RouteFileChange): boolean {
+    if ((next.ancestors[0] ?? '') !== this.#state.stamp) return false
+    if (file !== undefined) changeRouteFile(this.#routesFolder, file)
+    this.#state = next
+    return true
+  }
+
+  missing(): readonly string[] {
+    return []
+  }
+}

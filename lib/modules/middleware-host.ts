@@ -1,0 +1,236 @@
+/**
+ * The middleware of an application: the server's own with their settings, and the application's modules, which are
+ * loaded, set up (`setup(app)`), and reloaded.
+ *
+ * A module's default export is registered under the file's base name, its named functions under their own names. Its
+ * `setup` is no middleware: it runs when the module has been loaded, to start timers, feeds and publishers, and may
+ * return a teardown for the stop.
+ *
+ * A reload has steps. `prepare` loads the modules, `setUp` sets up the new ones, `commit` takes the new set into use
+ * and tears down the modules that it replaced, `abandon` tears down the new ones. A module that did not change keeps
+ * running. The old and the new version of a changed module run side by side for a moment, so that a failing `setup`
+ * changes nothing.
+ */
+import { basename, extname, join } from 'node:path'
+import { endsWithin } from '../base/deadline.ts'
+import { reasonOf } from '../base/reason.ts'
+import { type BuiltInGroup, type PreparedSettings, SettingsError } from '../chain/settings.ts'
+import type { Middleware } from '../chain/compose.ts'
+import { joinErrors, MiddlewareError, type MiddlewareConfig } from './middleware-config.ts'
+import type { ModuleNamespace, Modules } from './modules.ts'
+
+/** Ends what a module's `setup` began. */
+export type Teardown = () => unknown
+
+/** A module's `setup`: given the application, it may return its teardown. */
+export type Setup<App> = (app: App) => void | Teardown | Promise<void | Teardown>
+
+/** A set of middleware by name. */
+export interface MiddlewareSet {
+  readonly byName: ReadonlyMap<string, Middleware>
+  /** Middleware that cannot work with the present settings, and why. */
+  readonly unready: ReadonlyMap<string, string>
+  /** By the name of a middleware: the one that must come before it on a route. */
+  readonly requires: ReadonlyMap<string, string>
+}
+
+type Group = Omit<BuiltInGroup, 'table'>
+
+interface LoadedModule {
+  readonly file: string
+  readonly namespace: ModuleNamespace
+  readonly teardown: Teardown | undefined
+}
+
+/** A set that has been loaded. Call `setUp`, then `commit`; or `abandon` at any time before that. */
+export interface PreparedMiddleware extends MiddlewareSet {
+  /** Mistakes in the settings that do no harm. */
+  readonly warnings: readonly string[]
+  /** Runs the `setup` of the modules that are new or have changed. Throws MiddlewareError that names the file. */
+  setUp(): Promise<void>
+  /** Takes the set into use. Resolves when the replaced modules are torn down; failures go to `onProblem`. */
+  commit(): Promise<void>
+  /** Drops the set and tears down the modules that were set up for it. */
+  abandon(): Promise<void>
+}
+
+/** A group of the server's own middleware, and the settings that were read for it. */
+interface SettingsOfGroup {
+  readonly group: Group
+  readonly prepared: PreparedSettings
+}
+
+/** The parts and settings of the middleware of one server. */
+interface MiddlewareHostOptions<App> {
+  /** `paths.middleware`, absolute. */
+  readonly folder: string
+  readonly modules: Pick<Modules, 'load'>
+  /** The server's own middleware. */
+  readonly builtIn: readonly Group[]
+  /** The argument of each `setup`. */
+  readonly app: App
+  /** The longest that one teardown may take, in milliseconds. */
+  readonly teardownTimeoutMs: number
+  /** Called with a teardown that failed or took too long. */
+  readonly onProblem: (message: string, error: unknown) => void
+}
+
+/** The middleware of one server. */
+export class MiddlewareHost<App> {
+  readonly #options: MiddlewareHostOptions<App>
+  readonly #requires: MiddlewareSet['requires']
+  #current: MiddlewareSet & { readonly modules: readonly LoadedModule[] }
+
+  constructor(options: MiddlewareHostOptions<App>) {
+    this.#options = options
+    this.#requires = new Map(options.builtIn.flatMap((group) => [...(group.requires ?? [])]))
+    const byName = builtInByName(options.builtIn)
+    this.#current = { requires: this.#requires, byName, unready: new Map(), modules: [] }
+  }
+
+  /** The set in use. */
+  get current(): MiddlewareSet {
+    return this.#current
+  }
+
+  /**
+   * Reads the settings and loads the modules, without taking them into use. No `setup` runs yet.
+   * @throws MiddlewareError that names every file that is wrong
+   */
+  async prepare(config: MiddlewareConfig): Promise<PreparedMiddleware> {
+    const byName = builtInByName(this.#options.builtIn)
+    const found: { readonly file: string; readonly namespace: ModuleNamespace }[] = []
+    const errors: MiddlewareError[] = []
+    for (const file of config.load) {
+      try {
+        const namespace = await this.#load(file)
+        register(file, namespace, byName)
+        found.push({ file, namespace })
+      } catch (error) {
+        if (!(error instanceof MiddlewareError)) throw error
+        errors.push(error)
+      }
+    }
+    const settings = await this.#readSettings(config, errors)
+    const idle = found.filter(({ namespace }) => !Object.values(namespace).some((value) => typeof value === 'function'))
+    const unready = new Map<string, string>()
+    for (const { group, prepared } of settings) {
+      for (const [name, run] of prepared.middleware ?? []) byName.set(name, run)
+      if (prepared.unready !== undefined) {
+        for (const name of group.middleware.keys()) unready.set(name, prepared.unready)
+      }
+    }
+    const modules: LoadedModule[] = []
+    const fresh: LoadedModule[] = []
+    return {
+      requires: this.#requires,
+      byName,
+      unready,
+      warnings: [
+        ...settings.flatMap(({ prepared }) => prepared.warnings),
+        ...idle.map(({ file }) => `${file} exports no function: there is no middleware in it`),
+      ],
+      setUp: async () => {
+        for (const { file, namespace } of found) {
+          const kept = this.#current.modules.find((module) => module.file === file && module.namespace === namespace)
+          const module = kept ?? { file, namespace, teardown: await this.#setUp(file, namespace) }
+          modules.push(module)
+          if (module !== kept) fresh.push(module)
+        }
+      },
+      commit: async () => {
+        const replaced = this.#current.modules.filter((module) => !modules.includes(module))
+        this.#current = { requires: this.#requires, byName, unready, modules }
+        for (const { prepared } of settings) prepared.commit()
+        await this.#tearDown(replaced)
+      },
+      abandon: async () => {
+        for (const { prepared } of settings) prepared.abandon?.()
+        await this.#tearDown(fresh)
+      },
+    }
+  }
+
+  /** Tears everything down, last set up first. */
+  async stop(): Promise<void> {
+    const { modules } = this.#current
+    this.#current = { ...this.#current, modules: [] }
+    await this.#tearDown(modules)
+  }
+
+  /**
+   * Reads the settings of every group, so that all problems are reported at once.
+   * @param errors other problems to report with them
+   */
+  async #readSettings(config: MiddlewareConfig, errors: readonly MiddlewareError[]): Promise<SettingsOfGroup[]> {
+    const settings: SettingsOfGroup[] = []
+    const problems: string[] = []
+    for (const group of this.#options.builtIn) {
+      const given = config.setup[group.name]
+      if (given !== undefined) await group.load?.()
+      try {
+        settings.push({ group, prepared: group.prepare(given) })
+      } catch (error) {
+        if (!(error instanceof SettingsError)) throw error
+        problems.push(...error.problems)
+      }
+    }
+    const all = [...errors]
+    if (problems.length > 0) {
+      all.push(new MiddlewareError(config.file, `Cannot load ${config.file}: ${problems.join('; ')}`))
+    }
+    if (all.length === 0) return settings
+    for (const { prepared } of settings) prepared.abandon?.()
+    throw joinErrors(all)
+  }
+
+  async #load(file: string): Promise<ModuleNamespace> {
+    try {
+      return await this.#options.modules.load(join(this.#options.folder, file))
+    } catch (error) {
+      throw new MiddlewareError(file, (error as Error).message, { cause: error })
+    }
+  }
+
+  async #setUp(file: string, namespace: ModuleNamespace): Promise<Teardown | undefined> {
+    const setup = namespace['setup']
+    if (setup === undefined) return undefined
+    if (typeof setup !== 'function') {
+      throw new MiddlewareError(file, `Cannot load middleware ${file}: its setup is no function`)
+    }
+    try {
+      const teardown = await (setup as Setup<App>)(this.#options.app)
+      return typeof teardown === 'function' ? teardown : undefined
+    } catch (error) {
+      const reason = reasonOf(error)
+      throw new MiddlewareError(file, `Cannot set up middleware ${file}: ${reason}`, { cause: error })
+    }
+  }
+
+  async #tearDown(modules: readonly LoadedModule[]): Promise<void> {
+    const { teardownTimeoutMs } = this.#options
+    for (const { file, teardown } of modules.toReversed()) {
+      if (teardown === undefined) continue
+      try {
+        // One that hangs must not block the others, a reload or a stop.
+        if (await endsWithin(teardownTimeoutMs, Promise.resolve(teardown()))) continue
+        throw new Error(`It has not ended within ${teardownTimeoutMs / 1000} s, and is waited for no longer`)
+      } catch (error) {
+        this.#options.onProblem(`the teardown of middleware ${file} failed`, error)
+      }
+    }
+  }
+}
+
+function builtInByName(groups: readonly Group[]): Map<string, Middleware> {
+  return new Map(groups.flatMap((group) => [...group.middleware]))
+}
+
+function register(file: string, namespace: ModuleNamespace, byName: Map<string, Middleware>): void {
+  for (const [exported, value] of Object.entries(namespace)) {
+    if (exported === 'setup' || typeof value !== 'function') continue
+    const name = exported === 'default' ? basename(file, extname(file)) : exported
+    if (byName.has(name)) throw new MiddlewareError(file, `Cannot load middleware ${file}: the name ${name} is taken`)
+    byName.set(name, value as Middleware)
+  }
+}

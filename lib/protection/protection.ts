@@ -1,0 +1,83 @@
+/**
+ * Middleware that limits what browsers do with responses: `SVC_MwHeaders` and `SVC_MwCors`. And the members of the
+ * context beside them: the nonce of a response, passwords, signing in and out.
+ *
+ * Both also have a part outside of the chains: `SVC_MwHeaders` may set the fields of answers without a route, and
+ * `SVC_MwCors` answers preflights before any middleware runs.
+ */
+import type { Scrypt } from '../access/password.ts'
+import { jsonText } from '../base/json-text.ts'
+import type { BuiltInGroup } from '../chain/settings.ts'
+import type { Chain } from '../chain/compose.ts'
+import type { CoreContext } from '../http/context.ts'
+import type { Feature } from '../http/features.ts'
+import type { BodyReply } from '../http/reply.ts'
+import type { Registry } from '../routing/registry.ts'
+import type { SessionMembers } from '../session/feature.ts'
+import { isNobody } from '../session/is-auth.ts'
+import { createCorsGroup } from './cors.ts'
+import { createHeadersGroup } from './headers.ts'
+import { createPasswords } from './password.ts'
+
+/** The member of the context that other rooms use, too. */
+export interface ProtectionMembers {
+  /**
+   * The nonce of this answer, for `<script nonce>` and `<style nonce>`: 128 random bits. The first use adds it to the
+   * Content-Security-Policy of `SVC_MwHeaders`, and sets `Cache-Control: private, no-cache` unless the field is set. ''
+   * where that middleware did not run.
+   */
+  readonly cspNonce: string
+}
+
+/** The parts of the protection. */
+export interface Protection {
+  readonly groups: readonly BuiltInGroup[]
+  readonly feature: Feature
+  /** Sets the header fields of an answer without a route. */
+  readonly unrouted: (ctx: CoreContext) => void
+  /** The reply to a CORS preflight of a route with `SVC_MwCors`; undefined for any other request. */
+  readonly preflight: (ctx: CoreContext) => BodyReply | undefined
+}
+
+interface ProtectionOptions {
+  /** Finds the route that a preflight asks about. */
+  readonly registry: Pick<Registry<Chain>, 'find'>
+  /** `server.trusted_origins`. */
+  readonly trustedOrigins: readonly string[]
+  readonly scrypt: Scrypt
+  /** The key of the session that names the user. */
+  readonly userKey: () => string
+}
+
+/**
+ * Makes the protection of one server. `ctx.signIn` throws TypeError for a user that names nobody or that JSON cannot
+ * hold; it and `ctx.signOut` throw an Error on a route without `SVC_MwSession`.
+ */
+export function createProtection({ registry, trustedOrigins, scrypt, userKey }: ProtectionOptions): Protection {
+  const headers = createHeadersGroup()
+  const cors = createCorsGroup(trustedOrigins)
+  const passwords = createPasswords(scrypt)
+  const makeSignIn = ({ session }: CoreContext & SessionMembers) => (user: unknown): void => {
+    if (isNobody(user)) {
+      throw new TypeError(`Cannot sign in: ${JSON.stringify(user) ?? 'undefined'} names no user: give a name or an id`)
+    }
+    jsonText(user, 'Cannot sign in: JSON cannot hold the user')
+    session.set(userKey(), user)
+    session.regenerate()
+  }
+  const makeSignOut = ({ session }: CoreContext & SessionMembers) => (): void => session.destroy()
+  return {
+    groups: [headers, cors],
+    feature: {
+      name: 'protection',
+      members: [
+        { name: 'cspNonce', aliases: ['csp_nonce'], inViews: 'aliases', make: (ctx) => headers.nonceOf(ctx) },
+        { name: 'password', make: () => passwords },
+        { name: 'signIn', make: makeSignIn },
+        { name: 'signOut', make: makeSignOut },
+      ],
+    },
+    unrouted: (ctx) => headers.unrouted(ctx),
+    preflight: (ctx) => cors.preflight(ctx, registry),
+  }
+}

@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { judge } from '../../lib/access/credentials.ts'
+
+describe('the credentials of a node', () => {
+  const none = { user: '', password: '', secret: '' }
+  const one = { user: 'a', password: 'p', secret: 's' }
+
+  it('are its own, or those that are shared', () => {
+    const rows = [
+      [none, undefined, 'same'],
+      [none, one, 'take'],
+      [{ ...none, secret: 'x' }, one, 'take'],
+      [one, undefined, 'give'],
+      [one, one, 'same'],
+      [{ ...one, secret: '' }, one, 'take'],
+      [one, { ...one, secret: '' }, 'give'],
+      [one, { ...one, secret: 'other' }, 'differ'],
+      [one, { ...one, user: 'other' }, 'differ'],
+      [{ ...one, secret: '' }, { ...one, password: 'other' }, 'differ'],
+    ] as const
+    for (const [own, shared, expected] of rows) assert.equal(judge(own, shared), expected, JSON.stringify([own, shared]))
+  })
+})

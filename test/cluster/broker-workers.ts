@@ -1,0 +1,14 @@
+// The brokers of several workers as one, for tests of the contract that every broker keeps.
+import type { hostBroker } from '../../lib/cluster/events.ts'
+import type { Broker } from '../../lib/events/broker.ts'
+import { inTurn } from './in-turn.ts'
+
+/** The brokers of several workers as one. The host sweeps, and counts what was dropped. */
+export function asOne(brokers: readonly Broker[], host: ReturnType<typeof hostBroker>): Broker {
+  return inTurn(brokers, {
+    get dropped() {
+      return host.dropped
+    },
+    sweep: () => host.sweep(),
+  })
+}
