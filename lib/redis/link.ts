@@ -5,7 +5,7 @@
 import { performance } from 'node:perf_hooks'
 import type { Beating } from '../base/heartbeat.ts'
 import { beatMsFor, Connection, type ConnectionOptions } from './connection.ts'
-import { describe, RedisAwayError, RedisForeignError } from './errors.ts'
+import { describe, RedisAwayError, RedisForeignError, RedisReplyError } from './errors.ts'
 
 /**
  * `connecting`: waiting for the first connection, for `connectTimeoutMs` at most; `away`: there is no connection, and
@@ -119,7 +119,8 @@ export class Link implements Beating {
     this.#current = undefined
     if (this.#state === 'closed') return this.#onClosed()
     if (this.#state === 'ready' && performance.now() - this.#readyAt >= steadyMs) this.#failures = 0
-    this.#problem = problem
+    // The reason of an earlier attempt says more.
+    if (!(this.#problem instanceof RedisReplyError && isBareLoss(problem))) this.#problem = problem
     const longestMs = Math.min(maxPauseMs, firstPauseMs * 2 ** this.#failures)
     this.#failures += 1
     this.#pauseTimer = setTimeout(() => this.#open(), this.#options.random() * longestMs)
@@ -132,4 +133,10 @@ export class Link implements Beating {
     this.#state = state
     this.#options.onState(state)
   }
+}
+
+/** Whether a server closed a connection before it was written to, so that the reason it gave was lost. */
+function isBareLoss(problem: Error): boolean {
+  const { code } = problem as NodeJS.ErrnoException
+  return code === 'EPIPE' || code === 'ECONNRESET'
 }

@@ -4,7 +4,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { startSeveral, type Several } from '../group/several.ts'
+import { startSeveral, type Several } from '../cluster/several.ts'
 import { startApplication, type TestApplication } from '../support/application.ts'
 import { answersOf, ask, isReady, nodeFiles, nodesOf, post, route, tableOf, type Node } from '../support/node-panel.ts'
 import { openRedis, startRedis, type RedisServer } from '../support/redis-server.ts'
@@ -346,9 +346,9 @@ describe('an engine at maxclients', () => {
     const redis = openRedis(t, server.url)
     await redis.command('CONFIG', 'SET', 'maxclients', '2')
     const one = await startHere(t, server.url) // It has one of its two connections.
-    await until(() => one.app.warnings().some((line) => line.startsWith('messages of the shared engine')))
     const reason = /ERR max number of clients reached \(raise its maxclients, or let fewer connect: each process of svc needs two connections\)/
-    assert.match(one.app.warnings().join('\n'), reason)
+    const messages = /^messages of the shared engine .*/m
+    await until(() => reason.test(messages.exec(one.app.warnings().join('\n'))?.[0] ?? ''))
     assert.match(one.lines().join('\n'), new RegExp(`WARN .*messages of the shared engine .* are not heard, .*${reason.source}`))
     const two = await startHere(t, server.url) // It has none.
     assert.match(two.app.warnings().join('\n'), new RegExp(`the shared engine .* is away: ${reason.source}`))
