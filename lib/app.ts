@@ -25,7 +25,7 @@ import type { Change } from './base/ports.ts'
 import { startLine } from './base/version.ts'
 import type { Node } from './cluster/node.ts'
 import { chooseAppKey } from './config/app-key.ts'
-import { withGroups } from './config/assemble.ts'
+import { withSections } from './config/assemble.ts'
 import { createCredentialWriter } from './config/credential-writer.ts'
 import { parseConfig, type LoadedConfig } from './config/load.ts'
 import type { Config } from './config/table.ts'
@@ -45,7 +45,7 @@ import type { ModuleLogger } from './log/logger.ts'
 import { openLogs, type Logs } from './log/logs.ts'
 import { createEventLoopWatch } from './metrics/event-loop.ts'
 import { Metrics } from './metrics/metrics.ts'
-import { createOwnProcess, createSingleProcess } from './metrics/processes.ts'
+import { createThisProcess, createSingleProcess } from './metrics/processes.ts'
 import type { LineCounts, MetricSources } from './metrics/table.ts'
 import { createPanel } from './panel/table.ts'
 import type { ProcessPart } from './cluster/process-part.ts'
@@ -156,8 +156,8 @@ export function createApp(options: AppOptions = {}): App {
 
   const { shared, node } = openEngine()
   const nodes = part?.nodes ?? node
-  const seams = { ...part?.seams, ...shared?.openSeams(log('error')) }
-  const built = buildApplication(loaded, appKey.key, log, { ...part, seams })
+  const backends = { ...part?.backends, ...shared?.openBackends(log('error')) }
+  const built = buildApplication(loaded, appKey.key, log, { ...part, backends })
   const { registry, views, application, sessions, events, webSockets } = built
   life.atEnd(() => Promise.all([sessions.close(), built.endEvents()]))
   life.atEnd(() => application.stop())
@@ -167,7 +167,7 @@ export function createApp(options: AppOptions = {}): App {
   const metrics = new Metrics()
   const { requests, listener, queueWaits, restQueueWaits } = buildHttp()
   const stop = buildStop()
-  const own = createOwnProcess(metricSources(), logs)
+  const own = createThisProcess(metricSources(), logs)
   const processes = (part?.joinProcesses ?? createSingleProcess)(own)
   life.atEnd(() => processes.close())
   life.atEnd(() => webSockets.gone())
@@ -352,13 +352,13 @@ export function createApp(options: AppOptions = {}): App {
     const { 'paths.errors': errors, 'paths.root': root } = config
     const parts: ServingParts = {
       // Where no other site can have sent the request (DNS rebinding). Before, a Host that is not allowed was refused.
-      reveal: ({ host }) => environment === 'dev' && (allowedHosts.length > 0 || isLoopbackHost(host)),
+      showsDetails: ({ host }) => environment === 'dev' && (allowedHosts.length > 0 || isLoopbackHost(host)),
       pageForError: createErrorPages(inFolder(errors), inFolder(root), views, log('error')),
       staticFiles,
       certificates: certificate.current,
       registry,
       ContextClass,
-      unrouted: protection.unrouted,
+      headersWithoutRoute: protection.headersWithoutRoute,
       preflight: protection.preflight,
       accessLog: logs.access,
       metrics,
@@ -440,7 +440,7 @@ export function createApp(options: AppOptions = {}): App {
   }
 
   return {
-    config: withGroups(config),
+    config: withSections(config),
     process: { number: part?.number ?? 1, count: part?.count ?? 1 },
     logger: (module) => authorLogger(log(module)),
     log,

@@ -482,7 +482,7 @@ async function serveRoutes(
     accessLog: undefined,
     metrics: { record: () => {} },
     log: () => silentLogger,
-    reveal: () => false,
+    showsDetails: () => false,
   })
   const server = createServer((question, answer) => {
     requests.handle(question, answer, 'nothing')

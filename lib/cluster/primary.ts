@@ -21,7 +21,7 @@ import type { Logs } from '../log/logs.ts'
 import { createEventLoopWatch } from '../metrics/event-loop.ts'
 import { Histogram } from '../metrics/histogram.ts'
 import { Metrics } from '../metrics/metrics.ts'
-import { createOwnProcess, type OwnLogs, type OwnProcess } from '../metrics/processes.ts'
+import { createThisProcess, type PanelLogs, type ThisProcess } from '../metrics/processes.ts'
 import type { MetricSources } from '../metrics/table.ts'
 import type { OpenShared } from './shared.ts'
 import { hostLimits } from './limits.ts'
@@ -253,7 +253,7 @@ function keepEvents(broker: LocalBroker, { config, folder }: LoadedConfig, log: 
 const noPool = { workers: 0, queueSize: 0, busy: 0, waiting: 0, refused: 0 }
 
 /** Makes the readings of the primary, with the lines and errors of its logs. */
-export function createPrimaryProcess(parts: PrimaryParts, logs: OwnLogs): OwnProcess {
+export function createPrimaryProcess(parts: PrimaryParts, logs: PanelLogs): ThisProcess {
   const sources: MetricSources = {
     ...parts,
     config: { 'pool_rest.queue_size': 0 },
@@ -269,5 +269,5 @@ export function createPrimaryProcess(parts: PrimaryParts, logs: OwnLogs): OwnPro
     views: { hits: 0, misses: 0 },
     isReloadRefused: () => false,
   }
-  return createOwnProcess(sources, logs)
+  return createThisProcess(sources, logs)
 }

@@ -3,7 +3,7 @@
  */
 import type { LoginThrottle } from '../access/throttle.ts'
 import type { AppKey } from '../config/app-key.ts'
-import type { ProcessPlace, Seams } from '../composition/build.ts'
+import type { ProcessPlace, Backends } from '../composition/build.ts'
 import type { Machine } from '../control/changes.ts'
 import type { DesiredState } from '../control/desired-state.ts'
 import type { StateStore } from '../control/state-store.ts'
@@ -20,7 +20,7 @@ export interface ProcessPart extends ProcessPlace {
   /** The same in all processes, even when it is random. */
   readonly appKey: AppKey
   readonly logs: Logs
-  readonly seams: Seams
+  readonly backends: Backends
   /** Reaches the desired state in the primary. */
   readonly store: StateStore
   /** The state that this process begins with. */

@@ -7,7 +7,7 @@ import { endsWithin } from '../base/deadline.ts'
 import { sumOfGroups, type ErrorGroup } from '../log/error-groups.ts'
 import { keptLines } from '../log/recent-lines.ts'
 import { createHistory, createSampler } from '../metrics/history.ts'
-import { summaryOf, type OwnProcess, type Since, type Summary } from '../metrics/processes.ts'
+import { summaryOf, type ThisProcess, type Since, type Summary } from '../metrics/processes.ts'
 import { boundRoutes, sumOf, withoutEventLoop, withoutGauges } from '../metrics/reading.ts'
 import type { ProcessReading, Reading, ServerReading } from '../metrics/reading.ts'
 import { keptRequests } from '../metrics/metrics.ts'
@@ -18,7 +18,7 @@ import { remote, serve, type Remote } from './remote.ts'
 
 interface ReadingsHostOptions {
   /** The primary itself. */
-  readonly own: OwnProcess
+  readonly own: ThisProcess
   /** How many workers there should be: their numbers are 1 to this. */
   readonly count: number
   /** Called with the error of a worker's answer. */

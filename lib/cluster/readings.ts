@@ -2,13 +2,13 @@
  * The readings of all processes as a worker gets them: it asks the primary, which asks every worker and answers with
  * the total (`readings-host.ts`).
  */
-import type { OwnProcess, Processes } from '../metrics/processes.ts'
+import type { ThisProcess, Processes } from '../metrics/processes.ts'
 import type { Reading } from '../metrics/reading.ts'
 import type { Peer } from './peer.ts'
 import { remote, serve } from './remote.ts'
 
 /** The functions that a worker serves. */
-export type ServedByWorker = Pick<OwnProcess, 'takeChanges' | 'lines' | 'requests' | 'errors'>
+export type ServedByWorker = Pick<ThisProcess, 'takeChanges' | 'lines' | 'requests' | 'errors'>
 
 /** The functions that the primary serves. */
 export interface ServedByPrimary extends Pick<Processes, 'read' | 'lines' | 'requests' | 'errors' | 'history'> {
@@ -20,7 +20,7 @@ export interface ServedByPrimary extends Pick<Processes, 'read' | 'lines' | 'req
  * Connects a worker with the other processes of the server. Its functions reject with `DisconnectedError` when the
  * primary has ended. `close()` sends the last reading, so close the channel after it.
  */
-export function createClusterProcesses(peer: Peer, own: OwnProcess): Processes {
+export function createClusterProcesses(peer: Peer, own: ThisProcess): Processes {
   const { takeChanges, lines, requests, errors, clearErrors, beginWindow } = own
   serve<ServedByWorker>(peer, 'readings', { takeChanges, lines, requests, errors })
   const primary = remote<ServedByPrimary>(peer, 'readings')

@@ -6,7 +6,7 @@
  * get 503, and everything else is served.
  */
 import { randomUUID } from 'node:crypto'
-import type { Seams } from '../composition/build.ts'
+import type { Backends } from '../composition/build.ts'
 import { errorOfValues, type LoadedConfig } from '../config/load.ts'
 import { deriveKey } from '../tokens/signature.ts'
 import type { ModuleLogger } from '../log/logger.ts'
@@ -64,7 +64,7 @@ export function openShared(loaded: LoadedConfig, appKey: string, password: strin
       return messageProblem === undefined ? [] : [messagesMissing(engine, messageProblem)]
     },
     /** Opens the parts of an application that lie in the engine. @param errors the log of module `error` */
-    openSeams(errors: ModuleLogger): Seams {
+    openBackends(errors: ModuleLogger): Backends {
       const problems = new RateLimited(errors.warn, 1000)
       return {
         openSharedStore: (onProblem) =>

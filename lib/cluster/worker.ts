@@ -74,7 +74,7 @@ export async function joinPrimary(number: number, app: Promise<App>): Promise<Wo
       count,
       appKey,
       logs,
-      seams: {
+      backends: {
         broker: new ClusterBroker(peer),
         openBuckets: createClusterBuckets(peer),
         openStoreHere: (place) => createClusterSessionStore(peer, place),

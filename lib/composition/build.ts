@@ -7,7 +7,7 @@ import type { Logger as AuthorLogger } from 'svc'
 import { createScrypt } from '../access/password.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { publicFolder } from '../config/together.ts'
-import { withGroups, type GroupedConfig } from '../config/assemble.ts'
+import { withSections, type SectionedConfig } from '../config/assemble.ts'
 import { authorLogger } from '../log/feature.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import { RateLimited } from '../base/rate-limited.ts'
@@ -57,8 +57,8 @@ export interface ProcessPlace {
 
 /** The argument of `setup(app)` in a middleware module. */
 export interface SetupApp {
-  /** By dotted keys, `config['server.port']`, and by groups, `config.server.port`. */
-  readonly config: GroupedConfig
+  /** By dotted keys, `config['server.port']`, and by sections, `config.server.port`. */
+  readonly config: SectionedConfig
   /**
    * The number of this process of the server, from 1, and how many there are. Work that must be done once is done by
    * the first.
@@ -72,8 +72,8 @@ export interface SetupApp {
   readonly queue: Events['queue']
 }
 
-/** Parts that may be outside of this process when several processes are one server; in this process unless given. */
-export interface Seams
+/** Where sessions, events and limits are when several processes are one server; in this process unless given. */
+export interface Backends
   extends Partial<Pick<SessionGroupOptions, 'openStoreHere' | 'openSharedStore'>>,
     Pick<LimitGroupOptions, 'openBuckets'> {
   /** Holds the events of channels and queues. */
@@ -91,7 +91,7 @@ export function buildApplication(
   loaded: LoadedConfig,
   appKey: string,
   log: (module: string) => ModuleLogger,
-  { number = 1, count = 1, seams = {} }: Partial<ProcessPlace> & { readonly seams?: Seams } = {},
+  { number = 1, count = 1, backends = {} }: Partial<ProcessPlace> & { readonly backends?: Backends } = {},
 ) {
   const { config, folder } = loaded
   const inFolder = (path: string): string => resolve(folder, path)
@@ -116,11 +116,11 @@ export function buildApplication(
     trustedOrigins: config['server.trusted_origins'],
     log,
   })
-  const local = seams.broker === undefined ? new LocalBroker() : undefined
+  const local = backends.broker === undefined ? new LocalBroker() : undefined
   /** Carries the events over a planned restart; undefined when they are not in this process. */
   const keptEvents = local && new KeptEvents(local, inFolder(config['paths.cache']), log('server'))
-  const events = createEvents({ log, broker: seams.broker ?? local })
-  const others = seams.broker && (() => events.channel('svc.presence', { events: 100, age_s: 60 }))
+  const events = createEvents({ log, broker: backends.broker ?? local })
+  const others = backends.broker && (() => events.channel('svc.presence', { events: 100, age_s: 60 }))
   const presence = new Presence(others)
   const builder = createRouteBuilder({
     root,
@@ -144,7 +144,7 @@ export function buildApplication(
     modules,
     builtIn,
     app: {
-      config: withGroups(config),
+      config: withSections(config),
       process: { number, count },
       logger: (module) => authorLogger(log(module)),
       channel: events.channel,
@@ -181,14 +181,15 @@ export function buildApplication(
     const open = publicFolder(loaded)
     const isPublic = (path: string): boolean => open !== undefined && isAtOrIn(open, path)
     const openReplies = new OpenReplies()
-    const sessions = createSessionGroup({ openStoreHere: openLocalStore, ...seams, folder, isPublic, log, openReplies })
+    const stores = { openStoreHere: openLocalStore, ...backends }
+    const sessions = createSessionGroup({ ...stores, folder, isPublic, log, openReplies })
     const csrf = createCsrfGroup({ keys, trustedOrigins, log, now })
     const auth = createAuthGroup({ log })
     const jwt = createJwtGroup({ folder, publicFolder: open, log, now })
     const scrypt = createScrypt()
     const protection = createProtection({ registry, trustedOrigins, scrypt, userKey: auth.userKey })
     const { trusts: isTrusted } = createClientAddress(config['server.trusted_proxies'])
-    const limits = createLimitGroup({ log, isTrusted, userOf: auth.userOf, openBuckets: seams.openBuckets })
+    const limits = createLimitGroup({ log, isTrusted, userOf: auth.userOf, openBuckets: backends.openBuckets })
     const messages = createMessageGroup()
     const builtIn: readonly BuiltInGroup[] = [sessions, csrf, auth, jwt, limits, messages, ...protection.groups]
     const features = [
@@ -204,7 +205,7 @@ export function buildApplication(
 
     /** Tells other processes by a channel when a session ends, so that they end what it has open there. */
     function shareEnds(): void {
-      if (seams.broker === undefined) return
+      if (backends.broker === undefined) return
       const channel = events.channel('svc.sessions')
       openReplies.tellOthers = (session) => void channel.publish(session)
       channel.subscribe(({ data }) => {

@@ -24,12 +24,12 @@ const longTurnMs = 100
 export interface ServingParts
   extends Pick<
     ServerParts,
-    | 'registry' | 'ContextClass' | 'staticFiles' | 'accessLog' | 'metrics' | 'log' | 'reveal' | 'pageForError'
-    | 'unrouted' | 'preflight'
+    | 'registry' | 'ContextClass' | 'staticFiles' | 'accessLog' | 'metrics' | 'log' | 'showsDetails' | 'pageForError'
+    | 'headersWithoutRoute' | 'preflight'
   > {
   readonly certificates: Certificates | undefined
   /** Answers some requests before the server sees them. */
-  readonly beside?: (handle: RequestServer['handle']) => RequestServer['handle']
+  readonly wrapHandle?: (handle: RequestServer['handle']) => RequestServer['handle']
   /** Counts for all processes; without it this process counts for itself. */
   readonly addressLimit: AddressLimit | undefined
   /** Whether an address is that of a proxy that is trusted. */
@@ -49,7 +49,7 @@ interface Serving {
 
 /** Makes the parts that serve requests. Nothing listens yet. */
 export function createServing(config: Config, parts: ServingParts): Serving {
-  const { log, certificates, addressLimit: ofAll, isTrusted, warnsOfNode, beside, ...own } = parts
+  const { log, certificates, addressLimit: ofAll, isTrusted, warnsOfNode, wrapHandle, ...own } = parts
   const queueWaits = new Histogram()
   const restQueueWaits = new Histogram()
   const { warn, info } = log('pool_detector')
@@ -78,7 +78,8 @@ export function createServing(config: Config, parts: ServingParts): Serving {
   })
   const most = config['server.max_connections_per_ip']
   const addressLimit = most === 0 ? undefined : (ofAll ?? createAddressLimit(most))
-  const served = beside === undefined ? requests : { handle: beside(requests.handle), upgrade: requests.upgrade }
+  const handle = wrapHandle === undefined ? requests.handle : wrapHandle(requests.handle)
+  const served = { handle, upgrade: requests.upgrade }
   const descriptors = processDescriptors()
   const listener = createListener(served, {
     deadlines: {

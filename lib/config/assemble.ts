@@ -34,10 +34,10 @@ interface Entries {
 }
 
 /**
- * The configuration by dotted keys and by groups: `config['server.port']` and `config.server.port`. The types know the
- * dotted keys; a group is unknown to them.
+ * The configuration by dotted keys and by sections: `config['server.port']` and `config.server.port`. The types know
+ * the dotted keys only.
  */
-export type GroupedConfig = Config & Readonly<Record<string, unknown>>
+export type SectionedConfig = Config & Readonly<Record<string, unknown>>
 
 type Values = Partial<Record<ConfigKey, unknown>>
 
@@ -85,22 +85,22 @@ export function findEntries(value: unknown): Entries {
   const problems: Finding[] = []
   const unknown: Finding[] = []
   const known = new Set<string>(configKeys)
-  const groups = new Set([...known].flatMap(groupsOf))
+  const sections = new Set([...known].flatMap(sectionsOf))
 
   visit(value, '', [])
   return { found, problems, unknown }
 
-  function visit(object: unknown, group: string, path: readonly string[]): void {
+  function visit(object: unknown, section: string, path: readonly string[]): void {
     if (!isObject(object)) {
-      problems.push({ text: shapeProblem(group, object, known), path })
+      problems.push({ text: shapeProblem(section, object, known), path })
       return
     }
     for (const [name, member] of Object.entries(object)) {
-      if (member === undefined || (group === '' && name === '$schema')) continue // That is for editors.
-      const key = group === '' ? name : `${group}.${name}`
+      if (member === undefined || (section === '' && name === '$schema')) continue // That is for editors.
+      const key = section === '' ? name : `${section}.${name}`
       if (known.has(key)) add({ key, path: [...path, name], value: member })
-      else if (groups.has(key)) visit(member, key, [...path, name])
-      else unknown.push({ text: unknownText(key, [...known, ...groups]), path: [...path, name] })
+      else if (sections.has(key)) visit(member, key, [...path, name])
+      else unknown.push({ text: unknownText(key, [...known, ...sections]), path: [...path, name] })
     }
   }
 
@@ -115,28 +115,28 @@ export function findEntries(value: unknown): Entries {
   }
 }
 
-/** The groups of a key: `server.tls.cert` is in `server` and `server.tls`. */
-export function groupsOf(key: string): string[] {
+/** The sections of a key: `server.tls.cert` is in `server` and `server.tls`. */
+export function sectionsOf(key: string): string[] {
   const names = key.split('.')
   return names.slice(1).map((_, index) => names.slice(0, index + 1).join('.'))
 }
 
-/** Returns a frozen copy with the groups added, for applications: both forms mean the same in the file. */
-export function withGroups(config: Config): GroupedConfig {
-  const grouped: Record<string, unknown> = { ...config }
-  const groups = new Set([grouped])
+/** Returns a frozen copy with the sections added, for applications: both forms mean the same in the file. */
+export function withSections(config: Config): SectionedConfig {
+  const sectioned: Record<string, unknown> = { ...config }
+  const sections = new Set([sectioned])
   for (const [key, value] of Object.entries(config)) {
     const names = key.split('.')
     const last = names.pop() as string // A split text has at least one part.
-    let group = grouped
+    let section = sectioned
     for (const name of names) {
-      group = (group[name] ??= {}) as Record<string, unknown> // No key is also a group: a test of the table holds it.
-      groups.add(group)
+      section = (section[name] ??= {}) as Record<string, unknown> // A test holds that no key is also a section.
+      sections.add(section)
     }
-    group[last] = value
+    section[last] = value
   }
-  for (const group of groups) Object.freeze(group)
-  return grouped as GroupedConfig
+  for (const section of sections) Object.freeze(section)
+  return sectioned as SectionedConfig
 }
 
 function defaults(): Values {
@@ -161,11 +161,11 @@ function apply(values: Values, value: unknown): Entries {
   return { found, problems: all, unknown }
 }
 
-function shapeProblem(group: string, value: unknown, known: ReadonlySet<string>): string {
+function shapeProblem(section: string, value: unknown, known: ReadonlySet<string>): string {
   const is = value === null ? 'null' : Array.isArray(value) ? 'a list' : `a ${typeof value}`
-  if (group === '') return `the configuration must be an object, {...}: it is ${is}`
-  const names = [...known].filter((key) => key.startsWith(`${group}.`)).map((key) => key.slice(group.length + 1))
-  return `${group} must be an object with ${names.join(', ')}: it is ${is}`
+  if (section === '') return `the configuration must be an object, {...}: it is ${is}`
+  const names = [...known].filter((key) => key.startsWith(`${section}.`)).map((key) => key.slice(section.length + 1))
+  return `${section} must be an object with ${names.join(', ')}: it is ${is}`
 }
 
 function unknownText(key: string, candidates: readonly string[]): string {

@@ -198,14 +198,14 @@ function hiddenSecrets(
   return placesOf(document).flatMap(([key, place]) => {
     const source = from[key]
     const value = found.get(key)?.value
-    if (source === undefined || !hides(key, value, overrides)) return []
+    if (source === undefined || !isOverridden(key, value, overrides)) return []
     const what = key === 'shared.url' ? 'the password in shared.url' : key
     return [`${what} (${place}) is not used, since ${source} comes before it: change it there, and remove it here`]
   })
 }
 
 /** Whether a value of a file is one that the passed secret of its key replaces by another. */
-function hides(key: string, value: unknown, overrides: Readonly<Record<string, unknown>>): boolean {
+function isOverridden(key: string, value: unknown, overrides: Readonly<Record<string, unknown>>): boolean {
   if (key !== 'shared.url') return String(value) !== '' && JSON.stringify(value) !== JSON.stringify(overrides[key])
   const url = String(value)
   return URL.canParse(url) && new URL(url).password !== ''

@@ -2,7 +2,7 @@
  * Saves changed values to a configuration file. Every other byte stays as it was: unknown keys, order, nested or dotted
  * form, indentation, line ends. So do the changes that somebody else made since the server started.
  *
- * A key that the file does not have yet is added nested: at the end of its group, or with its group at the end.
+ * A key that the file does not have yet is added nested: at the end of its section, or with its section at the end.
  */
 import { nodeAt, readJson, type JsonNode } from '../json/json-map.ts'
 import { editFile } from '../files/edit-file.ts'
@@ -38,11 +38,11 @@ function setValue(text: string, key: string, value: unknown): string {
   return text.slice(0, start) + JSON.stringify(value) + text.slice(end)
 }
 
-/** Adds a value behind the last member of the innermost of its groups that is there. */
+/** Adds a value behind the last member of the innermost of its sections that is there. */
 function withMember(text: string, object: JsonNode, [name = '', ...names]: readonly string[], value: unknown): string {
   const { start, end, members = [] } = object
-  const group = members.find((member) => member.name === name)
-  if (group !== undefined) return withMember(text, group.value, names, value)
+  const section = members.find((member) => member.name === name)
+  if (section !== undefined) return withMember(text, section.value, names, value)
   const last = members.at(-1)
   const before = text.slice(0, last?.start ?? end - 1)
   const space = before.slice(before.trimEnd().length) || ' '

@@ -58,18 +58,18 @@ export function describe(problem: ReloadProblem): string {
  * @param most the most routes that a line names
  */
 export function describeAll(problems: readonly ReloadProblem[], most = mostNames): string[] {
-  const groups = new Map<string, ReloadProblem[]>()
+  const byMessage = new Map<string, ReloadProblem[]>()
   for (const problem of problems) {
     const key = problem.name === '' ? describe(problem) : `${problem.file}\n${problem.error}`
-    groups.set(key, [...(groups.get(key) ?? []), problem])
+    byMessage.set(key, [...(byMessage.get(key) ?? []), problem])
   }
-  return [...groups.values()].map((group) => {
-    const [first] = group as [ReloadProblem]
-    if (group.length === 1) return describe(first)
-    const named = group.slice(0, most)
+  return [...byMessage.values()].map((alike) => {
+    const [first] = alike as [ReloadProblem]
+    if (alike.length === 1) return describe(first)
+    const named = alike.slice(0, most)
     const places = named.flatMap(({ line, column }) => (line === undefined ? [] : `${line}:${column}`))
     const names = named.map(({ name }) => JSON.stringify(name)).join(', ')
-    const others = group.length > most ? ` and ${group.length - most} others` : ''
+    const others = alike.length > most ? ` and ${alike.length - most} others` : ''
     const place = places.length === 0 ? first.file : `${first.file}:${[...new Set(places)].join(', ')}`
     return `${place}: routes ${names}${others}: ${first.error}`
   })

@@ -154,14 +154,14 @@ function destroy(this: Socket): void {
  * the rest when the socket is closed. Resolves after the first turn without a new connection.
  */
 export async function acceptWaiting(server: Server): Promise<void> {
-  let came = true
+  let arrived = true
   const note = (): void => {
-    came = true
+    arrived = true
   }
   server.on('connection', note)
   await nextTurn() // The rest of this turn may not accept any more.
-  for (let turn = 0; came && turn < mostTurns; turn += 1) {
-    came = false
+  for (let turn = 0; arrived && turn < mostTurns; turn += 1) {
+    arrived = false
     await nextTurn()
   }
   server.off('connection', note)

@@ -56,11 +56,11 @@ export interface ServerParts {
   readonly metrics: MetricsPort
   readonly log: OpenLog
   /** Whether a 500 shows its stack to this client. */
-  readonly reveal: (ctx: CoreContext) => boolean
+  readonly showsDetails: (ctx: CoreContext) => boolean
   /** Makes pages for errors; the built-in page is sent unless it does. */
   readonly pageForError?: PageForError
   /** Sets header fields of an answer before which no middleware of a route has run. */
-  readonly unrouted?: (ctx: CoreContext) => void
+  readonly headersWithoutRoute?: (ctx: CoreContext) => void
   /** The reply to an OPTIONS that asks whether another request may be sent; undefined when it is no such question. */
   readonly preflight?: (ctx: CoreContext) => BodyReply | undefined
 }
@@ -150,11 +150,11 @@ export function createRequestServer(parts: ServerParts) {
       ctx.matched(match)
       if (match.route.system) return run(ctx)
       if (pool.enter(ctx) !== 'refused') return
-      parts.unrouted?.(ctx) // None of the middleware has run.
+      parts.headersWithoutRoute?.(ctx) // None of the middleware has run.
       refuse(ctx, overloaded, `${pool.busy} requests at work, ${pool.waiting} waiting`)
     } catch (error) {
       if (error instanceof PathEncodingError) ctx.formatOfPrefix = error.format
-      if (ctx.route === undefined) parts.unrouted?.(ctx)
+      if (ctx.route === undefined) parts.headersWithoutRoute?.(ctx)
       fail(ctx, error)
     }
   }
@@ -166,12 +166,12 @@ export function createRequestServer(parts: ServerParts) {
   }
 
   function refuseLate(ctx: CoreContext, waitedMs: number): void {
-    parts.unrouted?.(ctx) // None of the middleware has run.
+    parts.headersWithoutRoute?.(ctx) // None of the middleware has run.
     refuse(ctx, waitedTooLong, `it waited ${Math.round(waitedMs)} ms in the queue, ${pool.waiting} are waiting`)
   }
 
   function answerUnmatched(ctx: CoreContext): void {
-    parts.unrouted?.(ctx)
+    parts.headersWithoutRoute?.(ctx)
     ctx.formatOfPrefix = registry.errorFormatOf(ctx.path)
     const methods = ctx.path === '*' ? ordinaryMethods : registry.allowed(ctx.path)
     if (methods.length > 0) {
@@ -263,7 +263,7 @@ export function createRequestServer(parts: ServerParts) {
       const error = toHttpError(thrown)
       report(ctx, error)
       if (response.headersSent && !response.writableEnded) throw new Error('The answer had begun when it failed')
-      const reply = errorReply(ctx, error, parts.reveal(ctx), parts.pageForError)
+      const reply = errorReply(ctx, error, parts.showsDetails(ctx), parts.pageForError)
       if (mayWait(ctx, reply)) turnEnd.hold(ctx, () => send(ctx, reply, cut))
       else responder.respondBody(ctx, reply, draining)
     } catch (second) {

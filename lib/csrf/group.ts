@@ -114,7 +114,7 @@ function refuse({ log, settings }: Parts, ctx: CsrfContext, reason: CsrfReason):
   if (redirect === '' || ctx.errorFormat === 'json') return refuseWithJson(log, ctx, reason)
   log.warn(refusalLine(ctx, reason), { request: ctx })
   // A request of another site comes without the user's cookie, and that of a new session would replace it.
-  const mayTell = ctx.session.isOpen && (ctx.session.came || ofThisSite(ctx) === 'same')
+  const mayTell = ctx.session.isOpen && (ctx.session.isFromClient || ofThisSite(ctx) === 'same')
   if (mayTell) ctx.flash('csrf').set('error', csrfReasons[reason])
   ctx.redirect(redirect)
 }

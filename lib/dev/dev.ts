@@ -94,10 +94,10 @@ export class Dev {
   }
 
   /** The page of a 500 shows its place to those who may see it, where the application has no page of its own. */
-  #pageForError({ pageForError, reveal }: ServingParts): PageForError {
+  #pageForError({ pageForError, showsDetails }: ServingParts): PageForError {
     const { folder, config } = this.#options.loaded
     const devPage = createDevErrorPage(resolve(folder, config['paths.root']))
-    return (...error) => pageForError?.(...error) ?? (reveal(error[0]) ? devPage(...error) : undefined)
+    return (...error) => pageForError?.(...error) ?? (showsDetails(error[0]) ? devPage(...error) : undefined)
   }
 
   /** Whether the route files, the settings of the middleware or a module in use are this file, or in this folder. */

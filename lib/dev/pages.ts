@@ -68,16 +68,19 @@ export class DevPages {
   }
 
   /** Adds the script to pages, and answers requests for it and its stream. */
-  wrap({ ContextClass, pageForError }: ServingParts): Pick<ServingParts, 'ContextClass' | 'pageForError' | 'beside'> {
+  wrap({
+    ContextClass,
+    pageForError,
+  }: ServingParts): Pick<ServingParts, 'ContextClass' | 'pageForError' | 'wrapHandle'> {
     return {
       ContextClass: this.#contextClass(ContextClass),
       pageForError: this.#pageForError(pageForError),
-      beside: this.#beside(ContextClass),
+      wrapHandle: this.#wrapHandle(ContextClass),
     }
   }
 
   /** Answers the script and its stream before `next` sees the request. */
-  #beside(Context: ContextClass): (next: Handle) => Handle {
+  #wrapHandle(Context: ContextClass): (next: Handle) => Handle {
     return (next) => (request, response, expect) => {
       if (request.url?.startsWith('/svc-dev') !== true || request.method !== 'GET' || this.#isStopped) {
         return next(request, response, expect)

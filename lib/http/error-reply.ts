@@ -66,13 +66,13 @@ export type PageForError = (
  * that it replaces are dropped; a `Cache-Control` that begins with `no-store` or `private` stays. Cookies stay below
  * 500, where the error is an answer that the application meant, such as a refused sign-in. From 500 on they are
  * dropped, since they belong to work that failed, except the cookie of a session that has been saved.
- * @param reveal whether a 500 shows its stack to the client (`dev`)
+ * @param showsDetails whether a 500 shows its stack to the client (`dev`)
  * @param pageFor asked first for a page for people
  */
 export function errorReply(
   ctx: CoreContext,
   error: HttpError | Refusal,
-  reveal: boolean,
+  showsDetails: boolean,
   pageFor?: PageForError,
 ): BodyReply {
   if (ctx.outgoingIfAny !== undefined) dropFields(ctx.outgoingIfAny, error.status, ctx.lastingCookie)
@@ -85,7 +85,7 @@ export function errorReply(
   }
   ctx.status = error.status
   const origin = isError(error.cause) ? error.cause : error
-  const detail = error.status < 500 ? error.message : reveal ? textOf(origin) : undefined
+  const detail = error.status < 500 ? error.message : showsDetails ? textOf(origin) : undefined
   if (wantsJson(ctx) && invalid !== undefined) return jsonReply({ error: error.code, errors: invalid.errors })
   if (wantsJson(ctx)) return jsonReply(detail === undefined ? { error: error.code } : { error: error.code, detail })
   const page = pageFor?.(ctx, error, detail) ?? builtInPage(ctx, error, detail)

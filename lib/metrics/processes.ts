@@ -36,7 +36,7 @@ export interface Processes {
 }
 
 /** This process. */
-export interface OwnProcess {
+export interface ThisProcess {
   read(since: Since): Reading
   /** Reads since the start, but only the routes that were requested since the last call. Must have one caller. */
   takeChanges(): Reading
@@ -51,13 +51,13 @@ export interface OwnProcess {
 }
 
 /** What the panel shows of the logs of this process. */
-export interface OwnLogs {
+export interface PanelLogs {
   readonly recent: Pick<Logs['recent'], 'list'>
   readonly errors: Pick<Logs['errors'], 'list' | 'clear'>
 }
 
 /** Joins this process with the others of its server. */
-export type JoinProcesses = (own: OwnProcess) => Processes
+export type JoinProcesses = (own: ThisProcess) => Processes
 
 /** A server in a few numbers, cheap enough to be taken every second. */
 export interface Summary {
@@ -94,7 +94,7 @@ export function summaryOf(total: Reading, windows: readonly Reading[]): Summary 
 }
 
 /** Makes this process, with the lines and errors of its logs. */
-export function createOwnProcess(sources: MetricSources, { recent, errors }: OwnLogs): OwnProcess {
+export function createThisProcess(sources: MetricSources, { recent, errors }: PanelLogs): ThisProcess {
   const { metrics, eventLoop, queueWaits, restQueueWaits } = sources
   let windowStart: Reading | undefined
   const readWithoutRoutes = (): Reading => readProcess(sources, [])
@@ -121,7 +121,7 @@ export function createOwnProcess(sources: MetricSources, { recent, errors }: Own
 }
 
 /** Makes a server of one process. */
-export function createSingleProcess(own: OwnProcess): Processes {
+export function createSingleProcess(own: ThisProcess): Processes {
   const history = createHistory({ sample: createSampler(own.readWithoutRoutes) })
   return {
     read: async (since) => ({ pid: process.pid, total: own.read(since) }),

@@ -4,10 +4,10 @@
 import { addDurations, subtractDurations, type Durations } from './histogram.ts'
 
 /** The value of a metric: a number, several numbers with a label, or a histogram. */
-export type Value = number | Group | Durations
+export type Value = number | Labelled | Durations
 
 /** Numbers by the value of a label. */
-type Group = Readonly<Record<string, number>>
+type Labelled = Readonly<Record<string, number>>
 
 /** Combines two values of one metric, which have the same shape. */
 export type Operation = (a: Value, b: Value, name: string) => Value
@@ -51,7 +51,7 @@ function combine(
 ): Value {
   if (typeof a === 'number') return onNumbers(a, b as number) // Both have one shape; so below.
   if (isDurations(a)) return onDurations(a, b as Durations)
-  const other = b as Group
+  const other = b as Labelled
   const labels = Object.keys({ ...a, ...other }) // One process may have a label that another has not.
   return Object.fromEntries(labels.map((label) => [label, onNumbers(a[label] ?? 0, other[label] ?? 0)]))
 }

@@ -13,7 +13,7 @@ import { withNonce } from './csp.ts'
 /** The group, and what it does outside of the chain of a route. */
 export interface HeadersGroup extends BuiltInGroup {
   /** Sets the fields of an answer without a route, where the settings say so. */
-  unrouted(ctx: CoreContext): void
+  headersWithoutRoute(ctx: CoreContext): void
   /** Makes the nonce of an answer and adds it to its policy; '' where the fields were not set. Call it once. */
   nonceOf(ctx: CoreContext): string
 }
@@ -106,7 +106,7 @@ export function createHeadersGroup(): HeadersGroup {
         },
       }
     },
-    unrouted(ctx) {
+    headersWithoutRoute(ctx) {
       if (isEverywhere && !ctx.path.startsWith('/svc-')) setFields(ctx)
     },
     nonceOf(ctx) {

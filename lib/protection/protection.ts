@@ -34,7 +34,7 @@ export interface Protection {
   readonly groups: readonly BuiltInGroup[]
   readonly feature: Feature
   /** Sets the header fields of an answer without a route. */
-  readonly unrouted: (ctx: CoreContext) => void
+  readonly headersWithoutRoute: (ctx: CoreContext) => void
   /** The reply to a CORS preflight of a route with `SVC_MwCors`; undefined for any other request. */
   readonly preflight: (ctx: CoreContext) => BodyReply | undefined
 }
@@ -77,7 +77,7 @@ export function createProtection({ registry, trustedOrigins, scrypt, userKey }: 
         { name: 'signOut', make: makeSignOut },
       ],
     },
-    unrouted: (ctx) => headers.unrouted(ctx),
+    headersWithoutRoute: (ctx) => headers.headersWithoutRoute(ctx),
     preflight: (ctx) => cors.preflight(ctx, registry),
   }
 }

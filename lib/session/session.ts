@@ -49,7 +49,7 @@ export class Session {
   /** Whether this request renews its time to live, in the store and in the client's cookie. */
   #renews = false
   /** Whether the client sent the cookie of a session that exists. */
-  #came = false
+  #isFromClient = false
   #destroys = false
   #regenerates = false
   /** Whether the session was gone when it was to be saved. */
@@ -143,8 +143,8 @@ export class Session {
   }
 
   /** Whether the client sent the cookie of a session that existed. */
-  get came(): boolean {
-    return this.#came
+  get isFromClient(): boolean {
+    return this.#isFromClient
   }
 
   /** A form id's messages, a copy; undefined when there are none. */
@@ -174,7 +174,7 @@ export class Session {
     if (found === undefined) return this.#openOther(readSessionCookies(this.#ctx, this.#services.cookie), 1)
     this.#opened = new SessionData(found.fields)
     this.#id = id
-    this.#came = true
+    this.#isFromClient = true
     const { remainingMs } = found
     this.#renews = remainingMs < this.#ttlMs * freshPart || remainingMs > this.#ttlMs + roundedMs
   }
@@ -197,7 +197,7 @@ export class Session {
   /** Saves at the end of the request, when its chain has returned. */
   finish(): MaybePromise<void> {
     this.#finished = true
-    if (this.#came) keepPrivate(this.#ctx)
+    if (this.#isFromClient) keepPrivate(this.#ctx)
     const saved = this.#inTurn()
     const { reply } = this.#ctx
     const staysOpen = reply instanceof DeferredReply || reply instanceof UpgradeReply

@@ -168,7 +168,7 @@ function leaveInBag(
   { registry }: ValidateParts,
 ): string | undefined {
   const isSafe = ctx.method === 'GET' || ctx.method === 'HEAD'
-  if (isSafe || !ctx.session.isOpen || !ctx.session.came || wantsJson(ctx)) return undefined
+  if (isSafe || !ctx.session.isOpen || !ctx.session.isFromClient || wantsJson(ctx)) return undefined
   if (jsonBytes(input) > mostFlashBytes || jsonBytes(errors) > mostFlashBytes) return undefined
   const location = pageOfForm(ctx, registry)
   if (location !== undefined) ctx.flash(form).set({ errors, input })

@@ -115,7 +115,7 @@ export async function serve(t: TestContext, { registry, port }: PortInHand, rout
     accessLog: undefined,
     metrics: { record: () => {} },
     log: () => silentLogger,
-    reveal: () => false,
+    showsDetails: () => false,
   })
   const server = createServer((request, response) => handle(request, response, 'nothing'))
   return `http://127.0.0.1:${await listen(t, server)}`

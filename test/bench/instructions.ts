@@ -26,6 +26,8 @@ const connections = 4
 const warmingRequests = 100_000
 const intervals = 9
 const requestsInInterval = 1600
+/** Those of each new connection that are not counted. */
+const requestsOfNewConnection = 100
 /** Those that are counted unless others are named. */
 const ordinary = ['bare', 'svc', 'svc, session', 'fastify', 'fastify, logger']
 /** Functions of V8 that collect memory or compile. */
@@ -96,17 +98,23 @@ async function count(workload: Workload, name: string, { program, version }: Nod
     const request = requestTo(server, workload, name === 'bare' ? { cookie: '', token: '' } : await begin(server, workload))
     await checkAnswer(name, request, workload)
     const port = Number(new URL(server.origin).port)
-    const clients = await Promise.all(Array.from({ length: connections }, () => RawClient.open(port)))
     const text = textOf(request)
-    const play = (times: number): Promise<unknown> => Promise.all(clients.map((client) => askAgain(client, text, request.status, times / connections)))
-    await play(warmingRequests)
+    // Connections of their own for each interval: writing the counts may take longer than an idle one stays open.
+    const play = async (times: number, count: (word: 'on' | 'off') => void): Promise<void> => {
+      const clients = await Promise.all(Array.from({ length: connections }, () => RawClient.open(port)))
+      const ask = (times: number): Promise<unknown> =>
+        Promise.all(clients.map((client) => askAgain(client, text, request.status, times)))
+      await ask(requestsOfNewConnection)
+      count('on')
+      await ask(times / connections)
+      count('off')
+      for (const client of clients) client.close()
+    }
+    await play(warmingRequests, () => {})
     for (let interval = 0; interval < intervals; interval += 1) {
-      control('-i', 'on')
-      await play(requestsInInterval)
-      control('-i', 'off')
+      await play(requestsInInterval, (word) => control('-i', word))
       control('-d')
     }
-    for (const client of clients) client.close()
   } finally {
     await server.stop()
   }

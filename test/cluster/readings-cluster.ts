@@ -9,7 +9,7 @@ import { createReadingsHost } from '../../lib/cluster/readings-host.ts'
 import { createEventLoopWatch, type EventLoopWatch } from '../../lib/metrics/event-loop.ts'
 import { Histogram } from '../../lib/metrics/histogram.ts'
 import { Metrics } from '../../lib/metrics/metrics.ts'
-import { createOwnProcess, type OwnProcess, type Processes } from '../../lib/metrics/processes.ts'
+import { createThisProcess, type ThisProcess, type Processes } from '../../lib/metrics/processes.ts'
 import type { LineCounts, MetricSources } from '../../lib/metrics/table.ts'
 import type { LogLine } from '../../lib/log/recent-lines.ts'
 import { endedRequest } from '../support/ended-request.ts'
@@ -72,7 +72,7 @@ export function startCluster(t: Pick<TestContext, 'after'>, count: number): Clus
 }
 
 /** A primary that has counted, and logged, a little. */
-export function makePrimaryProcess(t: Pick<TestContext, 'after'>): OwnProcess {
+export function makePrimaryProcess(t: Pick<TestContext, 'after'>): ThisProcess {
   const parts = {
     eventLoop: watch(t),
     events: () => ({ published: 0, delivered: 0, dropped: 4, slow: 0 }),
@@ -92,7 +92,7 @@ function startWorker(t: Pick<TestContext, 'after'>, host: ReturnType<typeof crea
   const lines: LogLine[] = []
   const errors = new ErrorGroups()
   const parts: WorkerParts = { busy: 0, open: 0, alert: false, refused: false, warnings: [], log: { written: 0, lost: 0 } }
-  const own = createOwnProcess(makeSources(parts, metrics, queueWaits, watch(t)), { recent: { list: () => lines }, errors })
+  const own = createThisProcess(makeSources(parts, metrics, queueWaits, watch(t)), { recent: { list: () => lines }, errors })
   const number = Number(id)
   host.attach({ peer: new Peer(here), number, pid: 100 + number, serving: true })
   const processes = createClusterProcesses(new Peer(gated.port), own)

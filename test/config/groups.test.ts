@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { withGroups } from '../../lib/config/assemble.ts'
+import { withSections } from '../../lib/config/assemble.ts'
 import { parseConfig } from '../../lib/config/load.ts'
 
 const { config } = parseConfig({ 'server.port': 81, trace: { app: false } }, '/')
 
 test('every key is there dotted and by its groups', () => {
-  const grouped = withGroups(config)
+  const grouped = withSections(config)
   for (const [key, value] of Object.entries(config)) {
     let found: unknown = grouped
     for (const name of key.split('.')) found = (found as Record<string, unknown>)[name]
@@ -16,7 +16,7 @@ test('every key is there dotted and by its groups', () => {
 })
 
 test('nothing of it can be changed', () => {
-  const server = withGroups(config)['server'] as { port: number; tls: { cert: string } }
+  const server = withSections(config)['server'] as { port: number; tls: { cert: string } }
   assert.throws(() => (server.port = 1), TypeError)
   assert.throws(() => (server.tls.cert = 'x'), TypeError)
   assert.equal(config['server.port'], 81)

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { assertCurrent } from '../support/current.ts'
 import { renderConfiguration } from '../support/documentation.ts'
-import { groupsOf } from '../../lib/config/assemble.ts'
+import { sectionsOf } from '../../lib/config/assemble.ts'
 import { loadConfig, parseConfig } from '../../lib/config/load.ts'
 import { configKeys, configTable } from '../../lib/config/table.ts'
 import type { Config } from '../../lib/config/table.ts'
@@ -22,7 +22,7 @@ test('every default is a value that its row lets through', () => {
 })
 
 test('no key is also a group', () => {
-  const groups = new Set(configKeys.flatMap(groupsOf))
+  const groups = new Set(configKeys.flatMap(sectionsOf))
   assert.deepEqual(configKeys.filter((key) => groups.has(key)), [])
 })
 

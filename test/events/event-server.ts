@@ -57,7 +57,7 @@ export async function eventServer(
     accessLog: undefined,
     metrics: { record: () => {} },
     log,
-    reveal: () => true,
+    showsDetails: () => true,
   })
   const listener = createListener(requests, {
     deadlines: tenSeconds,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Metrics } from '../../lib/metrics/metrics.ts'
-import type { OwnProcess } from '../../lib/metrics/processes.ts'
+import type { ThisProcess } from '../../lib/metrics/processes.ts'
 import { boundRoutes, difference, sumOf, withoutEventLoop, withoutGauges, type Reading } from '../../lib/metrics/reading.ts'
 import type { MetricSources } from '../../lib/metrics/table.ts'
 import { statusOf } from '../../lib/panel/status.ts'
@@ -11,7 +11,7 @@ import { busySources, makeSources, ownProcess } from './sources.ts'
 
 interface Served {
   readonly metrics: Metrics
-  readonly own: OwnProcess
+  readonly own: ThisProcess
 }
 
 /** A process whose clocks stand still. */

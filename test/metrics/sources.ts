@@ -2,7 +2,7 @@
 import { ErrorGroups } from '../../lib/log/error-groups.ts'
 import { Histogram } from '../../lib/metrics/histogram.ts'
 import { Metrics } from '../../lib/metrics/metrics.ts'
-import { createOwnProcess, type OwnProcess } from '../../lib/metrics/processes.ts'
+import { createThisProcess, type ThisProcess } from '../../lib/metrics/processes.ts'
 import { renderPrometheus } from '../../lib/metrics/prometheus.ts'
 import type { MetricSources } from '../../lib/metrics/table.ts'
 import { statusOf, type Status } from '../../lib/panel/status.ts'
@@ -78,16 +78,16 @@ export function busyMetrics(): Metrics {
 }
 
 /** The process of some sources. */
-export function ownProcess(sources: MetricSources): OwnProcess {
-  return createOwnProcess(sources, { recent: { list: () => [] }, errors: new ErrorGroups() })
+export function ownProcess(sources: MetricSources): ThisProcess {
+  return createThisProcess(sources, { recent: { list: () => [] }, errors: new ErrorGroups() })
 }
 
 /** The status of a server that has one process. */
-export function statusBy(own: OwnProcess): Status {
+export function statusBy(own: ThisProcess): Status {
   return statusOf('prod', { pid: process.pid, total: own.read('window') })
 }
 
 /** Its Prometheus text. */
-export function prometheusBy(own: OwnProcess): string {
+export function prometheusBy(own: ThisProcess): string {
   return renderPrometheus({ pid: process.pid, total: own.read('start') })
 }

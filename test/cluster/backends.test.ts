@@ -26,7 +26,7 @@ function twoApplications(t: Pick<TestContext, 'after'>) {
     sessions.attach(primaryPeer)
     const peer = new Peer(workerPort)
     return buildApplication(parseConfig({}, folder), 'a key', log, {
-      seams: {
+      backends: {
         broker: new ClusterBroker(peer),
         openStoreHere: (place) => createClusterSessionStore(peer, place),
       },
