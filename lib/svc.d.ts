@@ -2,8 +2,8 @@
  * The types of all that an application may use, and nothing else. An application's `tsconfig.json` maps `svc` to this
  * file, which needs no other one but the types of Node (`@types/node`). `docs/typescript.md` shows it in use.
  *
- * The server does not import it: `test/svc-types.test.ts` holds it to the code. It is one `declare module`, so that an
- * application can add to `State` and `SessionValues` from any of its files.
+ * The server imports some of its types; `test/package/svc-types.test.ts` holds the rest to the code. It is one
+ * `declare module`, so that an application can add to `State` and `SessionValues` from any of its files.
  */
 declare module 'svc' {
   export {} // So that only what says `export` is exported.

@@ -20,7 +20,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 /** Folders of tests that a machine with Node alone cannot run. */
 const needMore = ['test/browser/', 'test/external/']
 /** How many processes share the files of a big room. */
-const parts = { access: 2, panel: 2, http: 2, test: 4 }
+const parts = { access: 2, core: 3, docs: 2, hostile: 2, http: 2, panel: 2 }
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const args = process.argv.slice(2)

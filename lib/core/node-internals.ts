@@ -2,9 +2,9 @@
  * Everything that relies on behaviour which Node does not document: private fields, replaced methods, events that only
  * Node emits. Each paragraph says what is used, what it buys, and what happens without it.
  *
- * `test/audit.test.ts` finds such uses in any other file, and `test/core/node-internals.test.ts` proves the behaviour
- * on this version of Node. No correctness depends on it: which connection is idle and which request is being served is
- * counted in `connection.ts`. At the start on an unknown major version, `checkNode` compares what can be compared.
+ * `test/docs/audit.test.ts` finds such uses in any other file, and `test/core/node-internals.test.ts` proves the
+ * behaviour on this version of Node. No correctness depends on it: which connection is idle and which request is being
+ * served is counted in `connection.ts`. At the start on an unknown major version, `checkNode` compares what it can.
  */
 import type { IncomingMessage as Incoming, Server, ServerResponse } from 'node:http'
 import { Server as NetServer, Socket } from 'node:net'

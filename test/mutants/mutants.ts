@@ -151,7 +151,7 @@ export const mutants: readonly Mutant[] = [
     find: 'if (!connection.isReading) return void socket.destroy()',
     replace: 'return void socket.destroy()',
     breaks: 'at a stop a connection in the midst of a body gets its answer whole before it is closed',
-    tests: ['test/core/connections', 'test/stop'],
+    tests: ['test/core/connections', 'test/core/stop'],
   },
   {
     file: 'core/respond.ts',
@@ -189,14 +189,14 @@ export const mutants: readonly Mutant[] = [
     find: "    else if (state === 'queued') this[kind].forget(parked)\n",
     replace: '',
     breaks: 'a client that leaves the queue frees its place',
-    tests: ['test/server-parked'],
+    tests: ['test/core/server-parked'],
   },
   {
     file: 'core/rest-pool.ts',
     find: 'parked.deadlineAt > nowMs',
     replace: 'parked.deadlineAt < nowMs',
     breaks: 'a wait ends at its time-out, and not before',
-    tests: ['test/server-parked'],
+    tests: ['test/core/server-parked'],
   },
   // Events
   {
@@ -388,21 +388,21 @@ export const mutants: readonly Mutant[] = [
     find: 'for (const socket of idle) if (idleBefore.has(socket)) retire(socket)',
     replace: 'for (const socket of idle) retire(socket)',
     breaks: 'at a stop a connection that has just become idle is given its time',
-    tests: ['test/listener', 'test/stop'],
+    tests: ['test/core/listener', 'test/core/stop'],
   },
   {
     file: 'core/server.ts',
     find: '    if (pool.waiting > 0) pool.forget(ctx)\n',
     replace: '',
     breaks: 'a request whose client has left gives up its place in the queue',
-    tests: ['test/server'],
+    tests: ['test/core/server'],
   },
   {
     file: 'core/stop.ts',
     find: '    requests.drain()\n',
     replace: '',
     breaks: 'at a stop answers say Connection: close and waits end',
-    tests: ['test/stop'],
+    tests: ['test/core/stop'],
   },
   // Validation
   {
@@ -425,7 +425,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'validation/feature.ts',
-    find: ' || !ctx.session.came',
+    find: ' || !ctx.session.isFromClient',
     replace: '',
     breaks: 'a refused form begins no session',
   },

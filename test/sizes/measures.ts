@@ -8,9 +8,9 @@ import { commentLines, exportedNames, functionsOf, readSources, type Source } fr
 export interface Measure {
   readonly what: string
   readonly value: number
-  /** What it must not pass, with five percent of room; absent: it is held by its own test, or only told. */
+  /** What `npm test` allows, with five percent of room; absent: it has a test of its own, or none. */
   readonly limit?: number
-  /** What it is to become. */
+  /** What `npm run sizes` allows. */
   readonly budget?: number
 }
 
@@ -33,7 +33,7 @@ export function measure(checkout: string, loaded?: readonly string[]): Measure[]
     { what: 'percent of the lines that are comments', value: Math.round((100 * sumOf(sources, commentLines)) / all) },
     { what: 'exported names', value: sumOf(sources, (source) => exportedNames(source).length), limit: 1095, budget: 1150 },
     { what: 'files outside a room', value: sources.filter(({ path }) => !path.includes('/')).length, limit: 4, budget: 4 },
-    { what: 'lines of the longest function, nested ones apart', value: Math.max(...functions.map(({ ownLines }) => ownLines)), limit: 100, budget: 100 },
+    { what: 'lines of the longest function, nested ones apart', value: Math.max(...functions.map(({ ownLines }) => ownLines)), limit: 100, budget: 80 },
     {
       what: 'lines for several processes and machines',
       value: linesOf(sources.filter(({ path }) => distribution.test(path))),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { growthOf, isLinear } from '../growth-support.ts'
+import { growthOf, isLinear } from '../hostile/growth-support.ts'
 import { JavaScriptSyntaxError, tokenize } from './lexer.ts'
 import { Seeded } from './seeded.ts'
 

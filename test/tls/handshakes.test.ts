@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { connect } from 'node:tls'
 import type { Status } from '../../lib/panel/status.ts'
-import { startSecure } from '../listener-support.ts'
+import { startSecure } from '../core/listener-support.ts'
 import { until } from '../support/until.ts'
 
 describe('a handshake that fails', () => {

@@ -1,0 +1,38 @@
+// docs/testing.md: the test of an application that it shows passes, and the tables are those of the types.
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { writeFiles } from '../support/application.ts'
+import { optionsOfSources } from '../support/launch.ts'
+import { readPage, root, shownFiles, tableBelow } from '../support/markdown.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+describe('docs/testing.md', () => {
+  const page = readPage('docs/testing.md')
+
+  it('shows a test that passes', async () => {
+    const folder = temporaryFolder()
+    writeFiles(folder, shownFiles(page))
+    const compiled = process.env['SVC_TEST_TARGET'] === 'dist'
+    const options = [...(compiled ? [] : optionsOfSources()), '--import', new URL(compiled ? 'dist/register.js' : 'lib/register.ts', root).href]
+    const { NODE_TEST_CONTEXT: _, ...env } = process.env
+    const run = spawn(process.execPath, [...options, '--test', '--test-reporter=tap', join(folder, 'test/notes.test.mjs')], { cwd: folder, env })
+    let output = ''
+    for (const stream of [run.stdout, run.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (output += text))
+    const [status] = (await once(run, 'close')) as [number]
+    assert.equal(status, 0, output)
+    assert.match(output, /^# pass 3$/m)
+  })
+
+  it('names options and members that there are', () => {
+    const source = readFileSync(fileURLToPath(new URL('lib/app.ts', root)), 'utf8')
+    const names = tableBelow(page, '## A server in a program of your own').flatMap(([cell = '']) => [...cell.matchAll(/`(\w+)/g)].map((match) => match[1]))
+    assert.ok(names.length >= 13)
+    // Some come from the interface of `setup(app)`, which has `channel`, `queue` and `logger`.
+    for (const name of names) assert.match(source, new RegExp(`(?:readonly )?${name}[?(]|${name}:`), name)
+  })
+})
