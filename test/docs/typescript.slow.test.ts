@@ -27,7 +27,7 @@ import { createApp } from 'svc'
 
 const aside = mkdtempSync(join(tmpdir(), 'notes-'))
 const app = createApp({
-  folder: join(import.meta.dirname, '../..'),
+  folder: join(import.meta.dirname, '..'),
   config: { log: { console: false }, paths: { log: aside, cache: aside } },
   appKey: 'a key for the tests, of no use elsewhere',
 })
