@@ -16,7 +16,7 @@ export interface LoggedRequest {
   readonly routeName: string
 }
 
-/** What is known about a log line besides its message. */
+/** The details of a log line besides its message. */
 export interface LogDetails {
   /** What was thrown: its stack follows the line, with those of its causes. */
   readonly thrown?: unknown

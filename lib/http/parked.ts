@@ -24,7 +24,7 @@ export type EndReason = 'deadline' | 'left' | 'stop' | 'head' | 'session'
 /** The state of a wait. `asking`: `ready` has not answered yet. `queued`: without a worker, `working`: with one. */
 type ParkedState = 'made' | 'asking' | 'queued' | 'working' | 'over'
 
-/** What holds parked replies: the REST pool (`core/rest-pool.ts`). */
+/** Holds parked replies; the REST pool (`core/rest-pool.ts`) implements it. */
 export interface Parking {
   /** Ends a wait: with an answer where the reply itself ends it, else as its `ended` answers. */
   end(parked: ParkedReply, ending: EndReason | 'answered', reply?: ReadyReply | DeferredReply): void

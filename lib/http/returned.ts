@@ -54,8 +54,8 @@ const adviceOn: Readonly<Record<string, string>> = {
 
 /**
  * Makes the reply of an action's return value, and keeps it as the context's: undefined keeps the reply so far, or
- * makes an empty 204; a string is HTML, bytes are `application/octet-stream`, and objects and arrays are JSON, but for
- * those above.
+ * makes an empty 204; a string is HTML, bytes are `application/octet-stream`, and objects and arrays are JSON, except
+ * those that the head of this file lists.
  * @throws TypeError for other values, with advice, and for a `Response` that cannot be sent
  */
 export function replyOf(ctx: CoreContext, value: unknown): Reply {

@@ -29,7 +29,7 @@ export interface ProtectionMembers {
   readonly cspNonce: string
 }
 
-/** The parts of the protection. */
+/** What a server uses of this room. */
 export interface Protection {
   readonly groups: readonly BuiltInGroup[]
   readonly feature: Feature

@@ -36,7 +36,7 @@ const defaults = {
 /** The name of a message. */
 export type MessageName = keyof typeof defaults
 
-/** What is wrong with a value: the name of a message, and the values of its placeholders. */
+/** A problem of a value: the name of its message, and the values of its placeholders. */
 export interface Problem {
   readonly path: string
   readonly message: MessageName

@@ -99,7 +99,7 @@ async function count(workload: Workload, name: string, { program, version }: Nod
     await checkAnswer(name, request, workload)
     const port = Number(new URL(server.origin).port)
     const text = textOf(request)
-    // Connections of their own for each interval: writing the counts may take longer than an idle one stays open.
+    // New connections for each interval: under callgrind, kept ones were found closed after the counts were written.
     const play = async (times: number, count: (word: 'on' | 'off') => void): Promise<void> => {
       const clients = await Promise.all(Array.from({ length: connections }, () => RawClient.open(port)))
       const ask = (times: number): Promise<unknown> =>
