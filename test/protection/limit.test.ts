@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import type { CoreContext } from '../../lib/http/context.ts'
+import type { HttpError } from '../../lib/http/errors.ts'
+import { HeaderList } from '../../lib/http/header-list.ts'
+import { Buckets } from '../../lib/protection/buckets.ts'
+import { createLimitRule } from '../../lib/protection/limit-rule.ts'
 import { startApplication, type TestApplication } from '../support/application.ts'
 import { hmacToken, secret } from '../jwt/tokens.ts'
+import { keepingLogger } from '../support/log-lines.ts'
 import { request, type Question } from '../support/request.ts'
 
 const actions = `
@@ -186,5 +192,40 @@ describe('the settings of SVC_MwLimit', () => {
     write({ 'routes/middleware/config.json': { load: ['user.mjs'], setup: { limit: changed } } })
     assert.equal(await statusOf(`${url}/svc-routes/reload`), 200)
     assert.deepEqual([await statusOf(`${url}/a`), await statusOf(`${url}/a`), await statusOf(`${url}/json`)], [200, 429, 429])
+  })
+})
+
+describe('a limit whose buckets lie elsewhere', () => {
+  it('counts in this process while they cannot be reached, says so once, and counts there again', async () => {
+    const size = { burst: 2, intervalMs: 600_000 }
+    const elsewhere = new Buckets(size)
+    const lines: string[] = []
+    let problem: Error | undefined
+    const take = async (key: string) => {
+      if (problem !== undefined) throw problem
+      return elsewhere.take(key)
+    }
+    const rule = createLimitRule('few', { by: 'address', count: 2, per_s: 1200, burst: 0 }, {
+      log: () => keepingLogger((line) => lines.push(line)),
+      isTrusted: () => false,
+      userOf: () => undefined,
+      openBuckets: () => ({ take }),
+      onRefused: () => {},
+    })
+    const passed = async (): Promise<boolean> => {
+      const ctx = { ip: '192.0.2.1', header: () => undefined, outgoing: new HeaderList() } as unknown as CoreContext // What it reads.
+      let isPassed = false
+      const outcome = (async () => rule.run(ctx, async () => void (isPassed = true)))()
+      await outcome.catch((error: unknown) => assert.equal((error as HttpError).code, 'too_many_requests'))
+      return isPassed
+    }
+    assert.deepEqual([await passed(), await passed(), await passed()], [true, true, false])
+    problem = new Error('away')
+    assert.deepEqual([await passed(), await passed(), await passed()], [true, true, false])
+    assert.deepEqual(rule.warnings(), ['limit few: each process counts for itself until its buckets can be reached: away'])
+    problem = undefined
+    assert.equal(await passed(), false)
+    assert.deepEqual(rule.warnings(), [])
+    assert.match(lines.join('\n'), /^.*each process counts for itself.*: away\n.*all processes are counted together again$/)
   })
 })
