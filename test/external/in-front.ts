@@ -21,6 +21,8 @@ import { clientFrame } from '../websocket/frames.ts'
 const outside = '127.0.0.5'
 const MiB = 2 ** 20
 const pieceBytes = 16_384
+/** How long a proxy at least leaves a connection open behind an answer that came before the end of the body. */
+const lingerMs = 500
 
 interface Reply {
   readonly status: number
@@ -39,8 +41,8 @@ export async function ask(url: string, options: RequestOptions = {}, body?: stri
 
 /**
  * The status for a body that is sent once it is asked for (`100 Continue`), in pieces until there is an answer. A proxy
- * that refuses a body closes the connection soon (Go after half a second): where this process stands still for longer
- * meanwhile, its next write resets the connection before the answer was read, and it is `reset`.
+ * that refuses a body closes the connection soon (Go after half a second): where this process stands still for that
+ * long between two pieces, its next write resets the connection before the answer is read, and the result is `reset`.
  */
 async function statusOfBody(url: string, headers: OutgoingHttpHeaders, body: Buffer): Promise<number | 'reset' | undefined> {
   const sent = httpsRequest(url, {
@@ -50,10 +52,14 @@ async function statusOfBody(url: string, headers: OutgoingHttpHeaders, body: Buf
     headers: { ...headers, Expect: '100-continue' },
   })
   let isAnswered = false
+  let turnAt = 0
+  let longestPauseMs = 0
   const sendPieces = async (): Promise<void> => {
     for (let at = 0; at < body.length && !isAnswered; at += pieceBytes) {
+      turnAt = performance.now()
       await new Promise((written) => sent.write(body.subarray(at, at + pieceBytes), written))
       await nextTurn()
+      longestPauseMs = Math.max(longestPauseMs, performance.now() - turnAt)
     }
     if (!isAnswered) sent.end()
   }
@@ -62,7 +68,8 @@ async function statusOfBody(url: string, headers: OutgoingHttpHeaders, body: Buf
     const [response] = (await once(sent, 'response')) as [IncomingMessage]
     return response.statusCode
   } catch (error) {
-    if (!['ECONNRESET', 'EPIPE'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+    const isReset = ['ECONNRESET', 'EPIPE'].includes((error as NodeJS.ErrnoException).code ?? '')
+    if (!isReset || Math.max(longestPauseMs, performance.now() - turnAt) < lingerMs) throw error
     return 'reset'
   } finally {
     sent.on('error', () => {}).destroy()
