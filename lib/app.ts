@@ -3,8 +3,24 @@
  * Nothing is shared between two apps; several may live in one process.
  */
 import { resolve } from 'node:path'
-import { CredentialStore } from './access/credential-store.ts'
-import { buildApplication, type SetupApp } from './composition/build.ts'
+import type { SetupApp } from 'svc'
+import { openStaticFiles } from './application/static-files.ts'
+import type { Change } from './base/ports.ts'
+import { startLine } from './base/version.ts'
+import type { Worker } from './cluster/joining.ts'
+import { ApplicationParts } from './composition/application-parts.ts'
+import { removeLeftUploads } from './composition/left-uploads.ts'
+import { Life } from './composition/life.ts'
+import { createMetricSources } from './composition/metric-sources.ts'
+import { checkRooms, type Rooms } from './composition/rooms.ts'
+import { createServing, type Serving } from './composition/serving.ts'
+import { createServingParts } from './composition/serving-parts.ts'
+import { createStateParts, type StateParts } from './composition/state-parts.ts'
+import { configurationFolder, FolderWatch, foldersOf, sessionFolder } from './composition/written-folders.ts'
+import { chooseAppKey, type AppKey } from './config/app-key.ts'
+import { withSections, type SectionedConfig } from './config/assemble.ts'
+import { parseConfig, type LoadedConfig } from './config/load.ts'
+import { refuseInconsistent, inconsistencyWarnings } from './config/together.ts'
 import { Changes, carryOut } from './control/changes.ts'
 import {
   describeAll,
@@ -14,112 +30,87 @@ import {
   type MachineHandlers,
 } from './control/commands.ts'
 import { initialState, type DesiredState } from './control/desired-state.ts'
-import { Life } from './composition/life.ts'
-import { createErrorPages } from './application/error-pages.ts'
-import { Reconciler } from './control/reconciler.ts'
-import { createServing, type ServingParts } from './composition/serving.ts'
-import { LocalStateStore } from './control/state-store.ts'
-import { openStaticFiles } from './application/static-files.ts'
-import { TraceSwitches } from './control/trace-switches.ts'
-import type { Change } from './base/ports.ts'
-import { startLine } from './base/version.ts'
-import type { Node } from './cluster/node.ts'
-import { chooseAppKey } from './config/app-key.ts'
-import { withSections } from './config/assemble.ts'
-import { createCredentialWriter } from './config/credential-writer.ts'
-import { parseConfig, type LoadedConfig } from './config/load.ts'
-import type { Config } from './config/table.ts'
-import { refuseTogether, warningsTogether } from './config/together.ts'
 import type { Address } from './core/listener.ts'
 import { createStop } from './core/stop.ts'
-import { createClientAddress } from './http/client-address.ts'
-import { createContextClass } from './http/features.ts'
-import { isLoopbackHost } from './http/host.ts'
-import { configurationFolder, FolderWatch, foldersOf, sessionFolder } from './composition/written-folders.ts'
-import { sweepUploads } from './composition/left-uploads.ts'
 import type { Dev } from './dev/dev.ts'
-import { explainJson } from './json/json-map.ts'
-import { liveScriptRoute } from './live/script.ts'
-import { authorLogger, logFeature } from './log/feature.ts'
+import { authorLogger } from './log/feature.ts'
 import type { ModuleLogger } from './log/logger.ts'
 import { openLogs, type Logs } from './log/logs.ts'
-import { createEventLoopWatch } from './metrics/event-loop.ts'
 import { Metrics } from './metrics/metrics.ts'
-import { createThisProcess, createSingleProcess } from './metrics/processes.ts'
-import type { LineCounts, MetricSources } from './metrics/table.ts'
+import { createSingleProcess, createThisProcess, type Processes, type ThisProcess } from './metrics/processes.ts'
+import type { Node } from './nodes/node.ts'
+import type { SharedEngine } from './nodes/shared.ts'
 import { createPanel } from './panel/table.ts'
-import type { ProcessPart } from './cluster/process-part.ts'
-import { routingFeature } from './routing/feature.ts'
-import type { OpenShared, SharedEngine } from './cluster/shared.ts'
-import { CertificateInUse } from './tls/certificates.ts'
-import { viewFeature } from './views/feature.ts'
+import type { CertificateInUse } from './tls/certificates.ts'
 
 /** The options of an app. Without `loaded`, `config` is used. */
 export interface AppOptions {
-  /** The configuration by the keys of `svc.json`, nested or dotted; what is missing has its default. */
+  /** The configuration by the keys of `svc.json`, nested or dotted; absent keys have their defaults. */
   readonly config?: Readonly<Record<string, unknown>>
-  /** The application secret, in place of `app_key` of the configuration. */
+  /** The application secret, instead of `app_key` in the configuration. */
   readonly appKey?: string
-  /** Opens the shared engine; needed where `shared.url` is set. `loadAsked` gives it. */
-  readonly openShared?: OpenShared
-  /** Makes the parts of `dev`. `loadAsked` gives it. */
-  readonly Dev?: typeof Dev | undefined
-  /** Whether to take up what is saved, in `dev` with `dev.watch`; the command line asks for it. */
+  /** The rooms that the configuration needs, from `loadRooms` or `requireRooms`. */
+  readonly rooms?: Rooms
+  /** Whether to apply saved files, in `dev` with `dev.watch`; the command line sets it. */
   readonly watch?: boolean
-  /** The password of the shared engine, in place of that in `shared.url` of the configuration. */
+  /** The password of the shared engine, instead of the one in `shared.url` of the configuration. */
   readonly sharedPassword?: string
-  /** The base of relative paths; the working directory unless given. */
+  /** The base of relative paths. Default: the working directory. */
   readonly folder?: string
-  /** The file that setup writes the admin's credentials to; that of `loaded` unless given. */
-  readonly configFile?: string
-  /** A configuration that was read from a file. */
+  /** The file in which setup saves the admin's credentials. Default: the file of `loaded`. */
+  readonly configFile?: string | undefined
+  /** A configuration loaded from a file. */
   readonly loaded?: LoadedConfig
   /**
-   * The file descriptor of a listening socket that this process was given, in place of `server.host` and `server.port`.
+   * The file descriptor of a listening socket passed to this process, instead of `server.host` and `server.port`.
    */
   readonly listenFd?: number
-  /** Called when a stop begins, whoever asked for it. */
+  /** Adds routes before those of the application are loaded; used by `testApp`. */
+  readonly addRoutes?: (parts: ApplicationParts) => void
+  /** Called when a stop begins, whatever its reason. */
   readonly onStop?: () => void
-  /** Given where this is one of several processes of a server. */
-  readonly part?: ProcessPart
+  /** What this app shares with the other processes, in one of several. */
+  readonly worker?: Worker
 }
 
 /** A server. */
 export interface App extends SetupApp {
+  /** By dotted keys, `config['server.port']`, and by sections, `config.server.port`. */
+  readonly config: SectionedConfig
   /** Changes the running server. */
   readonly control: Control
   /** The log of a module, for lines of the server itself. */
   readonly log: (module: string) => ModuleLogger
-  /** Records a change that somebody has made by other means than the panel. */
+  /** Records a change made other than through the panel. */
   readonly audit: (change: Change) => void
   /**
-   * Loads the application and listens; call it once. Rejects for a problem that would fail every request, or when a
-   * stop came first; then call `stop`.
+   * Loads the application and listens; call it once. Rejects for a problem that would fail every request, or after a
+   * stop; then call `stop`.
    */
   start(): Promise<Address>
   /**
-   * Sends a request without a port, for tests; the first one loads the application, unless it has been started. A
-   * redirect is not followed.
-   * @param path with its query
-   * @param init as `fetch` takes it
+   * Sends a request without a port, for tests; the first one loads the application unless it has been started. Does not
+   * follow redirects.
+   * @param input a path with its query, or as for `fetch`
+   * @param init as for `fetch`
    */
   request(input: string | URL | Request, init?: RequestInit): Promise<Response>
-  /** Applies a state that another process of this server has made. Rejects when this one cannot. */
+  /** Applies a state created by another process of this server. Rejects when this one cannot. */
   follow(state: DesiredState): Promise<void>
-  /** Carries out a command about the machine that another process of this server has carried out. */
+  /** Executes a command for the machine that another process of this server has executed. */
   carryOut(command: Command<MachineCommandType>): Promise<void>
   /**
-   * Stops gracefully: answers what runs, for `server.stop_timeout_s` at most. Resolves when all is closed.
-   * @param drains whether it serves on for `server.drain_delay_s` first; true unless given
+   * Stops gracefully: answers the running requests, for at most `server.stop_timeout_s`. Resolves when all is closed.
+   * @param drains whether it first keeps serving for `server.drain_delay_s`; default true
    */
   stop(drains?: boolean): Promise<void>
-  /** Whether a stop has begun, whoever asked for it. */
+  /** Whether a stop has begun, whatever its reason. */
   readonly stopping: boolean
   /** Resolves when a stop is done. */
   readonly stopped: Promise<void>
-  /** The present warnings, as `/svc-status` shows them. */
+  /** Returns the current warnings, as `/svc-status` shows them. */
   warnings(): readonly string[]
-  /** The parts of the application that this process could not load, as in `Application.faults`. */
+  /** Returns the parts of the application that this process could not load, as `Application.faults` does. */
   faults(): readonly string[]
   /** Writes the log lines that wait for the end of this turn of the event loop. */
   flushLogs(): void
@@ -127,373 +118,360 @@ export interface App extends SetupApp {
   closeLogs(): void
 }
 
-/** Loads the parts that only some configurations need, so that other servers do not have their code in memory. */
-export async function loadAsked(config: Config): Promise<Pick<AppOptions, 'openShared' | 'Dev'>> {
-  return {
-    ...(config['shared.url'] !== '' && { openShared: (await import('./cluster/shared.ts')).openShared }),
-    ...(config['app.env'] === 'dev' && { Dev: (await import('./dev/dev.ts')).Dev }),
-  }
-}
-
 /**
  * Builds a server. Nothing listens and no module is loaded before `start()`; the log files are opened.
  * @throws ConfigError when the configuration cannot be used
- * @throws TypeError without `openShared` where the configuration needs it
+ * @throws MissingRoomError when a room is missing that the configuration needs
  */
 export function createApp(options: AppOptions = {}): App {
-  const { part } = options
-  const announces = part === undefined || part.number === 1
-  const loaded = loadedOf(options)
-  const { config } = loaded
-  const inFolder = (path: string): string => resolve(loaded.folder, path)
-  const life = new Life()
-  refuseTogether(loaded)
-  const certificate = new CertificateInUse(loaded)
-  const staticFiles = openStaticFiles(loaded, (message, thrown) => log('response').error(message, { thrown }))
-  const logs = part?.logs ?? openLogs(config, inFolder(config['paths.log']))
-  const log = (module: string): ModuleLogger => logs.module(module)
-  const appKey = part?.appKey ?? chooseAppKey(config)
+  return new Server(options)
+}
 
-  const { shared, node } = openEngine()
-  const nodes = part?.nodes ?? node
-  const backends = { ...part?.backends, ...shared?.openBackends(log('error')) }
-  const built = buildApplication(loaded, appKey.key, log, { ...part, backends })
-  const { registry, views, application, sessions, events, webSockets } = built
-  life.atEnd(() => Promise.all([sessions.close(), built.endEvents()]))
-  life.atEnd(() => application.stop())
+/** Returns the configuration of the options, with their application secret. */
+export function loadedOf({ loaded, config, folder, appKey }: AppOptions): LoadedConfig {
+  const base = loaded ?? parseConfig(config ?? {}, folder ?? process.cwd())
+  if (appKey === undefined) return base
+  const sources = { ...base.sources, app_key: 'createApp' }
+  return { ...base, sources, config: { ...base.config, app_key: appKey } }
+}
 
-  const dev = buildDev()
-  life.atStop(() => dev?.stop())
-  const metrics = new Metrics()
-  const { requests, listener, queueWaits, restQueueWaits } = buildHttp()
-  const stop = buildStop()
-  const own = createThisProcess(metricSources(), logs)
-  const processes = (part?.joinProcesses ?? createSingleProcess)(own)
-  life.atEnd(() => processes.close())
-  life.atEnd(() => webSockets.gone())
-  const state = buildState()
-  const { credentials, reconciler } = state
-  const handlers = machineHandlers()
-  const control = new Changes({ ...state, application, handlers, machine: part?.machine, log })
-  const panel = createPanel({
-    loaded,
-    credentials,
-    registry,
-    processes,
-    logs,
-    control,
-    readiness: () => life.readiness(),
-    preview: () => application.preview(),
-    nodes,
-    part,
-    scrypt: built.scrypt,
-  })
+class Server implements App {
+  readonly config: App['config']
+  readonly process: App['process']
+  readonly control: Control
+  readonly #options: AppOptions
+  readonly #loaded: LoadedConfig
+  readonly #worker: Worker | undefined
+  /** Whether this process logs on behalf of all processes. */
+  readonly #announces: boolean
+  readonly #life = new Life()
+  readonly #certificate: CertificateInUse | undefined
+  readonly #logs: Logs
+  readonly #appKey: AppKey
+  readonly #shared: SharedEngine | undefined
+  /** This server among those that share the engine, if it is a single process. */
+  readonly #node: Node | undefined
+  readonly #built: ApplicationParts
+  readonly #dev: Dev | undefined
+  readonly #serving: Serving
+  readonly #stop: ReturnType<typeof createStop>
+  readonly #own: ThisProcess
+  readonly #processes: Processes
+  readonly #state: StateParts
+  readonly #handlers: MachineHandlers
+  readonly #panel: ReturnType<typeof createPanel>
+  readonly #folders: FolderWatch
+  readonly #warningsOfValues: readonly string[]
+  #isStarted = false
+  #loading: Promise<void> | undefined
 
-  const ofValues = warningsTogether(loaded)
-  life.warns(configurationWarnings)
-  const folders = watchFolders()
-  life.warns(() => [...certificate.warnings(), ...folders.warnings()])
-  life.atEnd(() => folders.close())
-  life.atEnd(() => certificate.close())
-  life.warns(() => [...application.warnings, ...built.limits.warnings(), ...listener.warnings()])
-  life.warns(() => [...(shared?.warnings() ?? []), ...(nodes?.warnings() ?? []), ...logs.problems()])
-  if (nodes !== undefined) life.needs(() => nodes.isReady)
+  constructor(options: AppOptions) {
+    const { worker, rooms = {} } = options
+    const loaded = loadedOf(options)
+    const { config } = loaded
+    const life = this.#life
+    this.#options = { ...options, configFile: options.configFile ?? loaded.file }
+    this.#loaded = loaded
+    this.#worker = worker
+    this.#announces = worker === undefined || worker.number === 1
+    this.config = withSections(config)
+    this.process = { number: worker?.number ?? 1, count: worker?.count ?? 1 }
+    refuseInconsistent(loaded)
+    checkRooms(config, rooms)
+    this.#certificate = rooms.tls && new rooms.tls.CertificateInUse(loaded)
+    const onUnsent = (message: string, thrown: unknown): void => this.log('response').error(message, { thrown })
+    const staticFiles = openStaticFiles(loaded, onUnsent)
+    this.#logs = worker?.logs ?? openLogs(config, this.#path('paths.log'))
+    this.#appKey = worker?.appKey ?? chooseAppKey(config)
 
-  let started = false
-  let loading: Promise<void> | undefined
-  async function start(): Promise<Address> {
-    if (stop.begun) throw new Error('Cannot start: the server has been stopped before')
-    if (started) throw new Error('Cannot start: the server has been started before')
-    started = true
+    this.#shared = this.#openEngine(rooms)
+    this.#node = worker === undefined ? this.#openNode() : undefined
+    const backends = { ...worker?.backends, ...this.#shared?.openBackends(this.log('error')) }
+    const more = { ...worker, backends, createLive: rooms.live?.createLive }
+    const built = new ApplicationParts(loaded, this.#appKey.key, this.log, more)
+    this.#built = built
+    life.atEnd(() => Promise.all([built.builtIn.sessions.close(), built.endEvents()]))
+    life.atEnd(() => built.application.stop())
+    this.#dev = this.#createDev(rooms)
+    life.atStop(() => this.#dev?.stop())
+    const metrics = new Metrics()
+    const certificates = this.#certificate?.current
+    const shared = { loaded, logs: this.#logs, life, built, worker, metrics }
+    const parts = createServingParts({ ...shared, staticFiles, certificates, warnsOfNode: this.#announces })
+    this.#serving = createServing(config, this.#dev?.wrap(parts) ?? parts)
+    this.#stop = this.#createStop()
+    const { application } = built
+    const isReloadRefused = (): boolean => application.isReloadRefused || this.#certificate?.isReloadRefused === true
+    const sources = createMetricSources({ ...shared, serving: this.#serving, isReloadRefused })
+    this.#own = createThisProcess(sources, this.#logs)
+    this.#processes = (worker?.joinProcesses ?? createSingleProcess)(this.#own)
+    life.atEnd(() => this.#processes.close())
+    life.atEnd(() => built.webSockets.gone())
+
+    const { configFile } = this.#options
+    this.#state = createStateParts({ ...shared, application, configFile, appKey: this.#appKey.key, node: this.#node })
+    this.#handlers = this.#createHandlers()
+    const { log } = this
+    this.control = new Changes({ ...this.#state, application, handlers: this.#handlers, machine: worker?.machine, log })
+    this.#panel = this.#createPanel()
+    this.#warningsOfValues = inconsistencyWarnings(loaded)
+    this.#folders = this.#watchFolders()
+    this.#collectWarnings()
+    life.atEnd(() => this.#folders.close())
+    life.atEnd(() => this.#certificate?.close())
+  }
+
+  // ---- the interface ----
+
+  get settings(): App['settings'] {
+    return this.#built.application.settings.settings
+  }
+
+  get url(): App['url'] {
+    return this.#built.url
+  }
+
+  get channel(): App['channel'] {
+    return this.#built.events.channel
+  }
+
+  get queue(): App['queue'] {
+    return this.#built.events.queue
+  }
+
+  get stopping(): boolean {
+    return this.#stop.begun
+  }
+
+  get stopped(): Promise<void> {
+    return this.#stop.done
+  }
+
+  // Functions instead of methods, so that `const { request } = createApp(...)` works.
+
+  readonly log = (module: string): ModuleLogger => this.#logs.module(module)
+
+  readonly logger = (module: string): ReturnType<App['logger']> => authorLogger(this.log(module))
+
+  readonly audit = (change: Change): void => this.#logs.audit.record(change)
+
+  readonly start = async (): Promise<Address> => {
+    if (this.stopping) throw new Error('Cannot start: the server has been stopped before')
+    if (this.#isStarted) throw new Error('Cannot start: the server has been started before')
+    this.#isStarted = true
     try {
-      return await loadAndListen()
+      return await this.#loadAndListen()
     } catch (error) {
-      // Whoever waits for both learns of the stop first: it was asked for, and the start failed by it.
-      if (stop.begun) await stop.done
+      // Let the stop finish before rejecting: it is why the start failed.
+      if (this.stopping) await this.stopped
       throw error
     }
   }
 
-  async function loadAndListen(): Promise<Address> {
-    await (loading ??= loadAll())
-    const address = await listen()
-    built.keptEvents?.served()
-    node?.listens(address.port)
-    if (stop.begun) {
+  readonly request = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
+    if (this.stopping) throw new Error('Cannot send a request: the server has been stopped')
+    const { inject } = await import('./composition/inject.ts')
+    await (this.#loading ??= this.#load())
+    return inject((stream, isSecure) => this.#serving.listener.accept(stream, isSecure), input, init)
+  }
+
+  readonly follow = async (state: DesiredState): Promise<void> => void (await this.#state.reconciler.follow(state))
+
+  readonly carryOut = async (command: Command<MachineCommandType>): Promise<void> =>
+    void (await carryOut(this.#handlers, command))
+
+  readonly stop = (drains?: boolean): Promise<void> => this.#stop.begin(drains)
+
+  readonly warnings = (): readonly string[] => this.#life.warnings()
+
+  readonly faults = (): readonly string[] => this.#built.application.faults()
+
+  readonly flushLogs = (): void => this.#logs.flush()
+
+  readonly closeLogs = (): void => this.#logs.close()
+
+  // ---- the start ----
+
+  async #loadAndListen(): Promise<Address> {
+    await (this.#loading ??= this.#load())
+    const address = await this.#listen()
+    this.#built.keptEvents?.served()
+    this.#node?.listens(address.port)
+    if (this.stopping) {
+      const { listener } = this.#serving
       await Promise.all([listener.stopAccepting(), listener.closeAll()])
       throw new Error('Cannot start: the server is being stopped')
     }
-    if (part === undefined) log('server').info(`listening on ${address.url}`)
-    else log('server').info(`process ${part.number} of ${part.count} serves: ${process.pid}`)
+    const { info } = this.log('server')
+    if (this.#worker === undefined) info(`listening on ${address.url}`)
+    else info(`process ${this.process.number} of ${this.process.count} serves: ${process.pid}`)
     return address
   }
 
-  async function request(input: string | URL | Request, init?: RequestInit): Promise<Response> {
-    if (stop.begun) throw new Error('Cannot send a request: the server has been stopped')
-    const { inject } = await import('./composition/inject.ts')
-    await (loading ??= loadAll())
-    return inject((stream, isSecure) => listener.accept(stream, isSecure), input, init)
-  }
-
-  async function loadAll(): Promise<void> {
-    if (part === undefined) log('server').info(startLine(loaded))
-    for (const warning of announces ? configurationWarnings() : []) log('config').warn(warning)
-    if (announces) certificate.report(log('server').warn)
-    built.keptEvents?.takeUp()
-    panel.open()
-    registry.add(liveScriptRoute())
-    await removeLeftUploads(inFolder(config['paths.temp']), log('server'))
-    await shared?.opened()
-    built.shareEnds()
-    await node?.open({
-      apply: (state) => reconciler.follow(state),
-      summary: async () => own.summary(),
-      errors: async () => own.errors(),
-      clearErrors: async (beforeMs) => own.clearErrors(beforeMs),
+  async #load(): Promise<void> {
+    const { registry, keptEvents, live } = this.#built
+    const log = this.log('server')
+    if (this.#worker === undefined) log.info(startLine(this.#loaded))
+    for (const warning of this.#announces ? this.#configurationWarnings() : []) this.log('config').warn(warning)
+    if (this.#announces) this.#certificate?.report(log.warn)
+    keptEvents?.restore()
+    this.#panel.open()
+    if (live !== undefined) registry.add(live.route())
+    this.#options.addRoutes?.(this.#built)
+    await removeLeftUploads(this.#path('paths.temp'), log)
+    await this.#shared?.opened()
+    this.#built.shareEnds()
+    await this.#node?.open({
+      apply: (state) => this.#state.reconciler.follow(state),
+      summary: async () => this.#own.summary(),
+      errors: async () => this.#own.errors(),
+      clearErrors: async (beforeMs) => this.#own.clearErrors(beforeMs),
     })
-    await load(part?.state ?? node?.state ?? initialState)
-    await folders.start()
-    await node?.join()
-    if (part === undefined) await dev?.watch(control)
-    await part?.beforeListening(application.faults())
-    life.loaded()
-    if (announces) panel.announceSetup() // Another process or node may have been set up.
+    await this.#loadApplication(this.#worker?.state ?? this.#node?.state ?? initialState)
+    await this.#folders.start()
+    await this.#node?.join()
+    if (this.#worker === undefined) await this.#dev?.watch(this.control)
+    await this.#worker?.beforeListening(this.faults())
+    this.#life.loaded()
+    if (this.#announces) this.#panel.announceSetup() // Another process or node may have been set up.
   }
 
-  /** Loads the application, and brings it to the state with which this process begins. */
-  async function load(state: DesiredState): Promise<void> {
-    const { problems, broken, incomplete, notes } = await reconciler.start(state)
-    if (announces) {
-      for (const problem of describeAll([...problems, ...broken])) log('config').error(problem)
-      for (const problem of describeAll([...incomplete, ...notes])) log('config').warn(problem)
+  /** Loads the application and applies the initial state of this process. */
+  async #loadApplication(state: DesiredState): Promise<void> {
+    const { problems, broken, incomplete, notes } = await this.#state.reconciler.start(state)
+    if (this.#announces) {
+      const log = this.log('config')
+      for (const problem of describeAll([...problems, ...broken])) log.error(problem)
+      for (const problem of describeAll([...incomplete, ...notes])) log.warn(problem)
     }
-    await reconciler.follow(state)
+    await this.#state.reconciler.follow(state)
   }
 
-  function listen(): Promise<Address> {
-    const { 'server.host': host, 'server.port': port } = config
-    if (options.listenFd === undefined) return listener.listen(host, port)
-    if (announces) {
-      log('server').info(
-        `the service manager passed a socket: server.host ${host} and server.port ${port} are not used`,
-      )
+  #listen(): Promise<Address> {
+    const { 'server.host': host, 'server.port': port } = this.#loaded.config
+    const { listenFd } = this.#options
+    if (listenFd === undefined) return this.#serving.listener.listen(host, port)
+    if (this.#announces) {
+      const ignored = `server.host ${host} and server.port ${port} are not used`
+      this.log('server').info(`the service manager passed a socket: ${ignored}`)
     }
-    return listener.listenOn(options.listenFd)
+    return this.#serving.listener.listenOn(listenFd)
   }
 
-  /** The logs warn for themselves. Of several processes the first one logs; all have the warnings. */
-  function watchFolders(): FolderWatch {
-    const { configFile = loaded.file } = options
-    const silent = { warn: () => {}, info: () => {} }
+  // ---- the parts, in order of creation ----
+
+  #path(key: 'paths.root' | 'paths.routes' | 'paths.errors' | 'paths.log' | 'paths.temp'): string {
+    return resolve(this.#loaded.folder, this.#loaded.config[key])
+  }
+
+  #openEngine({ nodes }: Rooms): SharedEngine | undefined {
+    const shared = nodes?.openShared(this.#loaded, this.#appKey.key, this.#options.sharedPassword, this.log('server'))
+    if (shared === undefined) return undefined
+    this.#life.needs(shared.isReady)
+    this.#life.atEnd(() => shared.close())
+    return shared
+  }
+
+  #openNode(): Node | undefined {
+    const node = this.#shared?.openNode(this.#path('paths.routes'))
+    this.#life.atStop(() => node?.stops())
+    this.#life.atEnd(() => node?.leave())
+    return node
+  }
+
+  #createDev({ dev }: Rooms): Dev | undefined {
+    const { config } = this.#loaded
+    if (dev === undefined || config['app.env'] !== 'dev') return undefined
+    const { configFile, watch = false } = this.#options
+    const watches = watch && config['dev.watch']
+    return new dev.Dev({ loaded: this.#loaded, configFile, built: this.#built, log: this.log('server'), watches })
+  }
+
+  #createStop(): ReturnType<typeof createStop> {
+    const { config } = this.#loaded
+    const { requests, listener } = this.#serving
+    return createStop({
+      drainDelayMs: config['server.drain_delay_s'] * 1000,
+      timeoutMs: config['server.stop_timeout_s'] * 1000,
+      log: this.log('server'),
+      lastLine: this.#worker === undefined ? 'stopped' : `process ${this.process.number} has stopped`,
+      requests,
+      listener,
+      onBegin: () => {
+        this.#life.stop()
+        this.#options.onStop?.()
+      },
+      onDrain: () => this.#built.webSockets.stop(),
+      finish: () => this.#life.end(),
+    })
+  }
+
+  #createHandlers(): MachineHandlers {
+    return {
+      'cache.clear': () => this.#built.views.clear(),
+      'certificates.reload': () => this.#renewCertificates(),
+      'bench.start': () => this.#processes.beginWindow(),
+      'errors.clear': ({ beforeMs }) => this.#processes.clearErrors(beforeMs),
+      'logs.reopen': () => this.#logs.reopen(),
+      'files.changed': async ({ files }) => this.#dev?.changed(files, this.control),
+      'pages.refresh': (news) => this.#dev?.refresh(news),
+      stop: () => void this.#stop.begin(),
+    }
+  }
+
+  #renewCertificates(): boolean {
+    const renewed = this.#certificate?.renew()
+    if (renewed !== undefined) this.#serving.listener.setCertificates(renewed)
+    return renewed !== undefined
+  }
+
+  #createPanel(): ReturnType<typeof createPanel> {
+    const { registry, application, builtIn, describe } = this.#built
+    return createPanel({
+      loaded: this.#loaded,
+      credentials: this.#state.credentials,
+      registry,
+      processes: this.#processes,
+      logs: this.#logs,
+      control: this.control,
+      readiness: () => this.#life.readiness(),
+      preview: () => application.preview(),
+      settings: () => application.settings,
+      describe,
+      nodes: this.#worker?.nodes ?? this.#node,
+      worker: this.#worker,
+      scrypt: builtIn.scrypt,
+    })
+  }
+
+  /** `paths.log` is excluded: the logs report it. With several processes, the first one logs; all have the warnings. */
+  #watchFolders(): FolderWatch {
+    const { sessions } = this.#built.builtIn
     return new FolderWatch({
-      log: announces ? log('server') : silent,
+      log: this.#announces ? this.log('server') : { warn: () => {}, info: () => {} },
       folders: () => [
-        ...foldersOf(loaded).filter(({ what }) => what !== 'paths.log'),
+        ...foldersOf(this.#loaded).filter(({ what }) => what !== 'paths.log'),
         ...(sessions.storeFolder === undefined ? [] : [sessionFolder(sessions.storeFolder)]),
-        ...configurationFolder(loaded, configFile, credentials.current),
+        ...configurationFolder(this.#loaded, this.#options.configFile, this.#state.credentials.current),
       ],
     })
   }
 
-  function machineHandlers(): MachineHandlers {
-    return {
-      'cache.clear': () => views.clear(),
-      'certificates.reload': renewCertificates,
-      'bench.start': () => processes.beginWindow(),
-      'errors.clear': ({ beforeMs }) => processes.clearErrors(beforeMs),
-      'logs.reopen': () => logs.reopen(),
-      'files.changed': async ({ files }) => dev?.changed(files, control),
-      'pages.tell': (news) => dev?.tell(news),
-      stop: () => void stop.begin(),
-    }
+  #collectWarnings(): void {
+    const life = this.#life
+    const { application, builtIn: { limits } } = this.#built
+    const nodes = this.#worker?.nodes ?? this.#node
+    life.warns(() => this.#configurationWarnings())
+    life.warns(() => [...(this.#certificate?.warnings() ?? []), ...this.#folders.warnings()])
+    life.warns(() => [...application.warnings, ...limits.warnings(), ...this.#serving.listener.warnings()])
+    life.warns(() => [...(this.#shared?.warnings() ?? []), ...(nodes?.warnings() ?? []), ...this.#logs.problems()])
+    if (nodes !== undefined) life.needs(() => nodes.isReady)
   }
 
-  function renewCertificates(): boolean {
-    const renewed = certificate.renew()
-    if (renewed !== undefined) listener.setCertificates(renewed)
-    return renewed !== undefined
+  #configurationWarnings(): readonly string[] {
+    const { config, warnings } = this.#loaded
+    const { key, warnings: ofKey } = this.#appKey
+    const ofKeys = this.#state.credentials.keySaved ? chooseAppKey({ ...config, app_key: key }).warnings : ofKey
+    return [...warnings, ...this.#warningsOfValues, ...ofKeys]
   }
-
-  /** The shared engine where the configuration names one, and this server as a node where it is a single process. */
-  function openEngine(): { readonly shared?: SharedEngine; readonly node?: Node | undefined } {
-    const { openShared, sharedPassword } = options
-    if (config['shared.url'] !== '' && openShared === undefined) throw new TypeError('openShared must be given')
-    const shared = openShared?.(loaded, appKey.key, sharedPassword, log('server'))
-    if (shared === undefined) return {}
-    life.needs(shared.isThere)
-    life.atEnd(() => shared.close())
-    const node = part === undefined ? shared.openNode(inFolder(config['paths.routes'])) : undefined
-    life.atStop(() => node?.stops())
-    life.atEnd(() => node?.leave())
-    return { shared, node }
-  }
-
-  /** Makes the parts of `dev`; undefined in `prod`. */
-  function buildDev(): Dev | undefined {
-    const { Dev, configFile = loaded.file, watch = false } = options
-    if (Dev === undefined || config['app.env'] !== 'dev') return undefined
-    return new Dev({ loaded, configFile, built, log: log('server'), watches: watch && config['dev.watch'] })
-  }
-
-  /** Builds the parts that answer requests. Nothing listens yet. */
-  function buildHttp() {
-    const clientAddress = createClientAddress(config['server.trusted_proxies'])
-    const { features, protection } = built
-    const { ContextClass, viewScope } = createContextClass(
-      [logFeature(logs.general), routingFeature(registry), viewFeature(views, () => viewScope), ...features],
-      {
-        bodyLimitBytes: config['server.body_limit_kb'] * 1024,
-        temporaryFolder: inFolder(config['paths.temp']),
-        clientAddress,
-        explainJson,
-      },
-    )
-    const { 'app.env': environment, 'server.allowed_hosts': allowedHosts } = config
-    const { 'paths.errors': errors, 'paths.root': root } = config
-    const parts: ServingParts = {
-      // Where no other site can have sent the request (DNS rebinding). Before, a Host that is not allowed was refused.
-      showsDetails: ({ host }) => environment === 'dev' && (allowedHosts.length > 0 || isLoopbackHost(host)),
-      pageForError: createErrorPages(inFolder(errors), inFolder(root), views, log('error')),
-      staticFiles,
-      certificates: certificate.current,
-      registry,
-      ContextClass,
-      headersWithoutRoute: protection.headersWithoutRoute,
-      preflight: protection.preflight,
-      accessLog: logs.access,
-      metrics,
-      log,
-      addressLimit: part?.addressLimit,
-      isTrusted: clientAddress.trusts,
-      warnsOfNode: announces,
-    }
-    return createServing(config, dev?.wrap(parts) ?? parts)
-  }
-
-  function buildStop() {
-    return createStop({
-      drainDelayMs: config['server.drain_delay_s'] * 1000,
-      timeoutMs: config['server.stop_timeout_s'] * 1000,
-      log: log('server'),
-      lastLine: part === undefined ? 'stopped' : `process ${part.number} has stopped`,
-      requests,
-      listener,
-      onBegin: () => {
-        life.stop()
-        options.onStop?.()
-      },
-      onDrain: () => webSockets.stop(),
-      finish: () => life.end(),
-    })
-  }
-
-  function metricSources(): MetricSources {
-    const { limits } = built
-    const eventLoop = createEventLoopWatch({ warn: log('metrics').warn })
-    life.atEnd(() => eventLoop.close())
-    return {
-      config,
-      metrics,
-      eventLoop,
-      activeRequests: () => requests.active,
-      httpPool: requests.pool,
-      queueWaits,
-      restPool: requests.restPool,
-      restQueueWaits,
-      webSockets,
-      events: () => events.status(),
-      sessions: () => sessions.counts,
-      limits: limits.refused,
-      connections: () => listener.connections(),
-      views,
-      ...lineCounts(logs, part),
-      isReloadRefused: () => application.isReloadRefused || certificate.isReloadRefused,
-      warnings: () => life.warnings(),
-    }
-  }
-
-  /** Builds the parts that hold the desired state and apply it. */
-  function buildState() {
-    const { trace } = logs.general
-    const store = part?.store ?? node ?? new LocalStateStore(inFolder(config['paths.routes']))
-    const switches = new TraceSwitches({
-      trace,
-      nowMs: () => store.nowMs(),
-      // Of several processes the primary says it.
-      onReturn: (module, on) => {
-        if (part === undefined) log('server').info(`trace of ${module} went back to ${on ? 'on' : 'off'} by itself`)
-      },
-    })
-    life.atEnd(() => switches.close())
-    const { configFile: file = loaded.file } = options
-    const said = (keys: readonly string[], written: string): void =>
-      log('config').info(`wrote ${keys.join(', ')} into ${written}`)
-    const writer = file === undefined ? undefined : createCredentialWriter(file, config, said)
-    const credentials = new CredentialStore({ config, appKey: appKey.key, writer })
-    credentials.share(part?.state.credentials)
-    return { store, trace, credentials, reconciler: new Reconciler({ application, trace: switches, credentials }) }
-  }
-
-  function configurationWarnings(): readonly string[] {
-    const { warnings: ofKeys } = credentials.keySaved ? chooseAppKey({ ...config, app_key: appKey.key }) : appKey
-    return [...loaded.warnings, ...ofValues, ...ofKeys]
-  }
-
-  return {
-    config: withSections(config),
-    process: { number: part?.number ?? 1, count: part?.count ?? 1 },
-    logger: (module) => authorLogger(log(module)),
-    log,
-    audit: (change) => logs.audit.record(change),
-    channel: events.channel,
-    queue: events.queue,
-    control,
-    follow: async (state) => void (await reconciler.follow(state)),
-    carryOut: async (command) => void (await carryOut(handlers, command)),
-    start,
-    request,
-    stop: (drains) => stop.begin(drains),
-    get stopping() {
-      return stop.begun
-    },
-    stopped: stop.done,
-    warnings: () => life.warnings(),
-    faults: () => application.faults(),
-    flushLogs: () => logs.flush(),
-    closeLogs: () => logs.close(),
-  }
-}
-
-/** Removes the uploads of earlier processes. A failure is only a warning: they take space and do no other harm. */
-async function removeLeftUploads(folder: string, log: ModuleLogger): Promise<void> {
-  try {
-    const removed = await sweepUploads(folder)
-    if (removed > 0) log.info(`removed the uploads that ${removed} cut requests had left in ${folder}`)
-  } catch (error) {
-    log.warn(`Cannot remove the uploads that are left in ${folder}: ${(error as Error).message}`)
-  }
-}
-
-/** The configuration that the options give, with the application secret of theirs. */
-function loadedOf({ loaded, config, folder, appKey }: AppOptions): LoadedConfig {
-  const given = loaded ?? parseConfig(config ?? {}, folder ?? process.cwd())
-  if (appKey === undefined) return given
-  const sources = { ...given.sources, app_key: 'createApp' }
-  return { ...given, sources, config: { ...given.config, app_key: appKey } }
-}
-
-/**
- * The lines of both logs. Those of one of several processes are counted where they are written, or here where they are
- * lost.
- */
-function lineCounts({ general, access }: Logs, part: ProcessPart | undefined): Record<'log' | 'accessLog', LineCounts> {
-  const none = { written: 0, lost: 0 }
-  if (part === undefined) return { log: general, accessLog: access ?? none }
-  const lostOf = (log: LineCounts): LineCounts => ({
-    written: 0,
-    get lost() {
-      return log.lost
-    },
-  })
-  return { log: lostOf(general), accessLog: lostOf(access ?? none) }
 }

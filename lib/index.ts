@@ -1,5 +1,5 @@
 /**
- * The public entry: what `import ... from 'svc'` gives. Its types are in `svc.d.ts`.
+ * The public entry, imported as `svc`. Its types are in `svc.d.ts`.
  *
  * ```ts
  * import { createApp } from 'svc'
@@ -8,29 +8,41 @@
  * const { url } = await app.start()
  * ```
  *
- * An app never touches the process: signals, exit statuses and uncaught errors are left to the program around it. Its
+ * An app never touches the process: signals, exit statuses and uncaught errors are left to the embedding program. Its
  * last two calls are `await app.stop()` and `app.closeLogs()`.
  */
-import { createApp as create, type App, type AppOptions } from './app.ts'
-import { Dev } from './dev/dev.ts'
-import { openShared } from './cluster/shared.ts'
+import { createApp as create, loadedOf, type App, type AppOptions } from './app.ts'
+import { requireRooms } from './composition/rooms.ts'
+import { loadRoom } from './config/load-room.ts'
+import type { testApp as loadForTests } from './testing/test-app.ts'
 
 /**
- * Builds a server from a configuration. It loads all parts of the server, also those that this configuration does not
- * need, since it returns at once.
+ * Builds a server from a configuration.
  * @throws ConfigError
  */
 export function createApp(options: AppOptions = {}): App {
-  return create({ openShared, Dev, ...options })
+  const loaded = loadedOf(options)
+  return create({ ...options, loaded, rooms: requireRooms(loaded.config) })
 }
 
-/** The configuration cannot be used: `createApp` throws it. */
+/**
+ * Loads the application of a folder for its tests, as `testing/test-app.ts` describes.
+ * @throws MissingRoomError, as a rejection, when this installation does not have it
+ */
+export const testApp: typeof loadForTests = async (...args) => {
+  const { testApp: load } = await loadRoom('testApp', () => import('./testing/test-app.ts'))
+  return await load(...args)
+}
+
+/** Thrown by `createApp` when the configuration cannot be used. */
 export { ConfigError } from './config/load.ts'
-/** The middleware, or its `config.json`, cannot be loaded: `start` rejects with it. */
+/** `start` rejects with it when the middleware, or its `config.json`, cannot be loaded. */
 export { MiddlewareError } from './modules/middleware-config.ts'
-/** Route files or modules cannot be used: `start` rejects with it. */
+/** `start` rejects with it when route files or modules cannot be used. */
 export { ReloadError } from './control/commands.ts'
-/** Makes schemas for `ctx.validate`. */
+/** Makes an action that declares its input. */
+export { action } from './validation/action.ts'
+/** Creates schemas for `ctx.validate`. */
 export { fields } from './validation/fields.ts'
-/** An error with an HTTP status of its own, as `ctx.fail()` throws it. */
+/** An error with an HTTP status, as thrown by `ctx.fail()`. */
 export { HttpError } from './http/errors.ts'

@@ -1,4 +1,4 @@
-// Runs the tests: `node test/run.js [--all] [--slow] [--alone] [--dist] [--coverage] [--timeout=MS] [name ...]`.
+// Runs the tests: `node test/run.js [--all] [--slow] [--alone] [--dist] [--least] [--coverage] [--timeout=MS] [name ...]`.
 // A name is a part of a test file's path; `!name` leaves those with that part out. Without one, all tests run but the slow
 // ones (`*.slow.test.ts`) and those that need programs besides Node.
 //   --slow       the slow ones alone
@@ -6,6 +6,7 @@
 //                tools, slowhttptest, GoAccess, Python, iproute2, Redis, HAProxy, Caddy, PostgreSQL
 //   --alone      one process after the other, for tests that take all of a machine
 //   --dist       the same tests on the compiled `dist/`
+//   --least      the tests of the least server, in a copy without the rooms that an installation may leave out
 //   --coverage   the slow tests too, and those that need Redis, under c8: lines at least 99 %, branches at least 97 %
 //   --timeout=MS the longest that one file may take, and so one test; five times that of those that run apart
 //   --exec FILE  runs one TypeScript program (a benchmark, a generator) the way the tests are run
@@ -16,6 +17,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { copyLeast, testsOfLeast } from './support/least.js'
 
 /** Folders of tests that a machine with Node alone cannot run. */
 const needMore = ['test/browser/', 'test/external/']
@@ -28,6 +30,7 @@ const all = take('--all')
 const slow = take('--slow')
 const alone = take('--alone')
 const dist = take('--dist')
+const least = take('--least')
 const coverage = take('--coverage')
 const timeoutMs = Number(takeValue('--timeout') ?? 120_000)
 const program = takeValue('--exec')
@@ -45,7 +48,16 @@ if (unknown !== undefined || files.length === 0) {
   console.error(unknown === undefined ? `No test file matches ${args.join(' ') || 'test/**/*.test.ts'}` : `Unknown option ${unknown}`)
   process.exit(1)
 }
-process.exit(runTests())
+process.exit(least ? runLeast() : runTests())
+
+function runLeast() {
+  const folder = copyLeast(root)
+  try {
+    return run(process.execPath, [join(folder, 'test/run.js'), ...testsOfLeast(root, files)])
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
 
 function isChosen(file) {
   const isSlow = file.endsWith('.slow.test.ts')

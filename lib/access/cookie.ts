@@ -2,21 +2,21 @@
  * The cookie `svc_admin`: `<unix seconds>:<sign>`, where the sign is the MD5, in hex, of `<secret>|<unix seconds>`;
  * hardened, the HMAC-SHA256 of `<unix seconds>` under the secret.
  *
- * Surprise: the server keeps no list of sign-ins. A cookie is valid until it is too old or the secret changes; a logout
- * only makes the browser drop it.
+ * Surprise: the server keeps no list of sign-ins. A cookie is valid until it expires or the secret changes; a logout
+ * only makes the browser delete it.
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import type { CoreContext } from '../http/context.ts'
 import { readCookies } from '../http/cookie.ts'
-import type { AccessPort } from './port.ts'
+import type { AccessPort } from './access-port.ts'
 
 /** How cookies are signed and how long they are valid. */
 export interface CookieRules {
-  /** `admin.secret`; with an empty one no cookie is valid. */
+  /** `admin.secret`; if it is empty, no cookie is valid. */
   readonly secret: string
   /** `admin.hardened`. */
   readonly hardened: boolean
-  /** `session.lifetime` in minutes; 0: no end. */
+  /** `session.lifetime` in minutes; 0: unlimited. */
   readonly lifetimeMinutes: number
   /** Milliseconds since 1970. */
   readonly nowMs: number
@@ -25,33 +25,33 @@ export interface CookieRules {
 /** The name of the cookie. */
 export const adminCookieName = 'svc_admin'
 
-/** How many seconds a clock may be ahead of this one. */
+/** How many seconds the clock that made a cookie may be ahead of this one. */
 const maxAheadSeconds = 300
 
-/** The value of a cookie issued now. */
+/** Returns the value of a new cookie. */
 export function makeAdminCookie(rules: CookieRules): string {
   const timestamp = String(Math.floor(rules.nowMs / 1000))
   return `${timestamp}:${sign(timestamp, rules).toString('hex')}`
 }
 
-/** Whether the value of a cookie is signed with the secret, not too old, and not from the future. Never throws. */
+/** Whether a cookie value is signed with the secret, not too old, and not from the future. Never throws. */
 export function isAdminCookie(value: string | undefined, rules: CookieRules): boolean {
   if (value === undefined || rules.secret === '') return false
   const [, timestamp, signature] = /^(\d{1,12}):([0-9a-f]{32}|[0-9a-f]{64})$/.exec(value) ?? []
   if (timestamp === undefined || signature === undefined) return false
   const expected = sign(timestamp, rules)
-  const given = Buffer.from(signature, 'hex')
-  if (given.length !== expected.length || !timingSafeEqual(given, expected)) return false
+  const actual = Buffer.from(signature, 'hex')
+  if (actual.length !== expected.length || !timingSafeEqual(actual, expected)) return false
   const ageSeconds = Math.floor(rules.nowMs / 1000) - Number(timestamp)
   return ageSeconds >= -maxAheadSeconds && (rules.lifetimeMinutes === 0 || ageSeconds <= rules.lifetimeMinutes * 60)
 }
 
-/** The rules of a server with this secret. */
+/** Returns the cookie rules of a configuration and a secret. */
 export function cookieRulesOf(config: AccessPort['config'], secret: string, nowMs: number): CookieRules {
   return { secret, hardened: config['admin.hardened'], lifetimeMinutes: config['session.lifetime'], nowMs }
 }
 
-/** Whether a request has a valid cookie. An earlier server on this host may have left others of the name before it. */
+/** Whether a request has a valid cookie. Checks all of that name: another server on this host may have left some. */
 export function hasAdminCookie(
   ctx: CoreContext,
   port: Pick<AccessPort, 'config' | 'credentials'>,
@@ -63,13 +63,13 @@ export function hasAdminCookie(
   return readCookies(header, adminCookieName).some((value) => isAdminCookie(value, rules))
 }
 
-/** Gives the client a cookie issued now: HttpOnly, SameSite=Lax, Path=/, on TLS Secure. */
+/** Sends the client a new cookie: HttpOnly, SameSite=Lax, Path=/, on TLS Secure. */
 export function setAdminCookie(ctx: CoreContext, rules: CookieRules): void {
   const maxAge = rules.lifetimeMinutes * 60
   ctx.setCookie(adminCookieName, makeAdminCookie(rules), maxAge === 0 ? {} : { maxAge })
 }
 
-/** Makes the client drop its cookie at once. */
+/** Makes the client delete its cookie. */
 export function dropAdminCookie(ctx: CoreContext): void {
   ctx.setCookie(adminCookieName, '', { maxAge: 0 })
 }

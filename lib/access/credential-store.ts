@@ -1,9 +1,9 @@
 /**
- * The admin credentials in memory and in `svc.json`. A change is written first and then taken into use: when the file
- * cannot be written, nothing has changed.
+ * The admin credentials in memory and in `svc.json`. A change is written first and then applied: if the file cannot be
+ * written, nothing changes.
  *
- * Surprise: a setup reads the file again. Credentials that were set with `svc passwd` while the server ran must not be
- * replaced by the first visitor: they are taken into use, and the setup is refused.
+ * Surprise: a setup reads the file again. Credentials set with `svc passwd` while the server runs must not be replaced
+ * by the first visitor: they are loaded, and the setup is refused.
  */
 import { SerialQueue } from '../base/serial-queue.ts'
 import { judge, makeCredentials, makeSecret, setupRequired, type AdminCredentials } from './credentials.ts'
@@ -18,18 +18,18 @@ interface CredentialSettings {
 
 /** Reads and writes `svc.json`; `config/credential-writer.ts` implements it. */
 export interface CredentialWriter {
-  /** The values in the file now; undefined where there is not a file. Throws Error when it cannot be read. */
+  /** Returns the current values in the file; undefined without a file. Throws Error if it cannot be read. */
   read(): CredentialSettings | undefined
-  /** Writes values, and leaves the rest of the file as it is. Throws Error when it cannot; nothing has changed then. */
+  /** Writes values, and leaves the rest of the file unchanged. If it throws Error, nothing has changed. */
   write(changes: Partial<CredentialSettings>): void
 }
 
-/** The first credentials, and where changes are written. */
+/** The initial credentials, and where changes are written. */
 interface CredentialStoreOptions {
   readonly config: CredentialSettings & { readonly 'app.env': string; readonly 'admin.hardened': boolean }
   /** Undefined: an embedded server without a file, whose credentials last as long as it runs. */
   readonly writer: CredentialWriter | undefined
-  /** The `app_key` in use; setup writes it when the configuration has none. */
+  /** The `app_key` in use; setup writes it if the configuration has none. */
   readonly appKey: string
   /** Milliseconds since 1970. */
   readonly now?: () => number
@@ -53,17 +53,17 @@ export class CredentialStore {
     this.#keySaved = config.app_key !== ''
   }
 
-  /** The credentials as they are now. */
+  /** The current credentials. */
   get current(): AdminCredentials {
     return this.#current
   }
 
-  /** Those of this machine: of its configuration, or made here. */
+  /** The credentials of this machine: configured, or made here. */
   get own(): AdminCredentials {
     return this.#own
   }
 
-  /** Whether the key in use is in the file too, so that tokens outlive the process. */
+  /** Whether the key in use is also in the file, so that tokens outlive the process. */
   get keySaved(): boolean {
     return this.#keySaved
   }
@@ -71,8 +71,8 @@ export class CredentialStore {
   /**
    * Sets the first credentials. Of two concurrent calls one succeeds.
    * @param password in plain text
-   * @returns false when there are credentials already
-   * @throws Error when the file cannot be read or written
+   * @returns false if there are credentials already
+   * @throws Error if the file cannot be read or written
    */
   setUp(user: string, password: string): Promise<boolean> {
     return this.#inTurn.run(async () => {
@@ -94,9 +94,9 @@ export class CredentialStore {
   }
 
   /**
-   * Makes a secret when there is none.
+   * Makes a secret if there is none.
    * @returns the secret in use, and whether this call made it
-   * @throws Error when the file cannot be written
+   * @throws Error if the file cannot be written
    */
   ensureSecret(): Promise<{ readonly secret: string; readonly made: boolean }> {
     return this.#inTurn.run(async () => {
@@ -112,8 +112,8 @@ export class CredentialStore {
   }
 
   /**
-   * Takes over the credentials that the processes share, where this machine goes by them. It does not fail: while the
-   * file cannot be read, the key counts as not saved.
+   * Applies the shared credentials, if they apply to this machine. Never fails: while the file cannot be read, the key
+   * counts as not saved.
    */
   share(shared: AdminCredentials | undefined): void {
     if (shared === undefined || judge(this.#own, shared) !== 'take') return
@@ -122,8 +122,8 @@ export class CredentialStore {
   }
 
   /**
-   * Gives up the credentials that were made here for those that another process made at the same time.
-   * @throws Error when the file cannot be written
+   * Replaces the credentials made here by those that another process made at the same time.
+   * @throws Error if the file cannot be written
    */
   adopt(credentials: AdminCredentials): void {
     const { user, password, secret } = credentials

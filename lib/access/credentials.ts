@@ -1,38 +1,38 @@
 /**
- * The credentials of the admin panel: the rules for new ones, and how they are made at the first setup and by `passwd`.
+ * The credentials of the admin panel: the rules for new ones, and their creation by the first setup and `passwd`.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { hashPassword, normalPassword } from './password.ts'
 
-/** The present credentials: the keys `admin.user`, `admin.password` and `admin.secret`. */
+/** The credentials: the keys `admin.user`, `admin.password` and `admin.secret`. */
 export interface AdminCredentials {
   readonly user: string
   /** The hash of the password: MD5 in hex, or a text that begins with `scrypt`. */
   readonly password: string
-  /** Signs the cookie; empty: no cookie is valid. */
+  /** Signs the cookie; if it is empty, no cookie is valid. */
   readonly secret: string
 }
 
-/** Whether setup is required: by the specification, when the name or the password is empty. */
+/** Whether setup is required: by the specification, if the name or the password is empty. */
 export function setupRequired(credentials: AdminCredentials): boolean {
   return credentials.user === '' || credentials.password === ''
 }
 
-/** The relation of a machine's own credentials to the shared ones, and what follows from it. */
+/** How a machine's own credentials relate to the shared ones, and what follows. */
 export type Judgement =
-  /** Nothing: they are the same, or there are none. */
+  /** Nothing: they are equal, or there are none. */
   | 'same'
-  /** The machine takes the shared ones. */
+  /** The machine uses the shared credentials. */
   | 'take'
-  /** The machine's own are to be shared. */
+  /** The machine's own credentials are to be shared. */
   | 'give'
-  /** Both are there and differ: the machine keeps its own. */
+  /** Both exist and differ: the machine keeps its own. */
   | 'differ'
 
 /**
- * Compares the credentials that a machine has of its own with those that are shared.
- * @param own those of its configuration; empty texts where it has none
- * @param shared undefined where none are shared
+ * Compares a machine's own credentials with the shared ones.
+ * @param own from its configuration; empty strings if it has none
+ * @param shared undefined if none are shared
  */
 export function judge(own: AdminCredentials, shared: AdminCredentials | undefined): Judgement {
   const hasOwn = !setupRequired(own)
@@ -51,10 +51,10 @@ export interface SetupInput {
   readonly password2: string
 }
 
-/** The length of the shortest password, in characters (Unicode code points of its normal form). */
+/** The minimum length of a password, in characters (Unicode code points of its normal form). */
 const minPasswordLength = 6
 
-/** The first rule that the input breaks, in the words of the specification; undefined when it breaks none. */
+/** Returns the first violated rule, in the words of the specification; undefined if the input is valid. */
 export function checkSetup({ user, password, password2 }: SetupInput): string | undefined {
   if (user.trim() === '') return 'Username cannot be empty'
   const normal = normalPassword(password)
@@ -66,7 +66,7 @@ export function checkSetup({ user, password, password2 }: SetupInput): string | 
 /** The values that a secret is derived from. */
 interface SecretSource {
   readonly user: string
-  /** The password; its hash where only that is known. */
+  /** The password; its hash if only that is known. */
   readonly password: string
   /** `admin.hardened`. */
   readonly hardened: boolean
@@ -82,7 +82,7 @@ export async function makeCredentials(source: SecretSource): Promise<AdminCreden
 
 /**
  * Makes a secret: by the specification the MD5, in hex, of timestamp (in whole seconds), user and password
- * concatenated; hardened, 32 random bytes in base64url.
+ * concatenated; if hardened, 32 random bytes in base64url.
  */
 export function makeSecret({ user, password, hardened, nowMs }: SecretSource): string {
   if (hardened) return randomBytes(32).toString('base64url')

@@ -1,18 +1,19 @@
 /**
  * The guard before every system route. It checks in this order:
- * 1. In `dev`, bound to a loopback address and without `server.allowed_hosts`: the Host must name this machine. A page
- *    of another site can have its own name resolve to 127.0.0.1, and would then be of this origin (DNS rebinding).
+ * 1. In `dev`, bound to a loopback address and without `server.allowed_hosts`: the Host must be a local name. Another
+ *    site can make its own name resolve to 127.0.0.1, so that its page has this origin (DNS rebinding).
  * 2. A request that changes something must not be a HEAD, a prefetch or from another site: a link or an image must not
  *    stop the server.
- * 3. The admin check: in `dev` everybody passes, in `prod` those with a valid cookie, and to the metrics those with
- *    their token.
- * 4. A browser that sends a GET without saying where it comes from, as over plain HTTP when another site tells it not
- *    to, gets a page with a button before something changes.
+ * 3. The admin check: in `dev` everybody passes; in `prod` clients with a valid cookie pass and, for the metrics, with
+ *    the token.
+ * 4. A browser that sends a GET without its origin, possible over plain HTTP if another site disables the field, gets a
+ *    page with a button before something changes.
  *
- * Programs other than browsers, such as curl, need not say where they come from. `Origin: null` counts as another site,
- * since there is no token to decide.
+ * Programs other than browsers, such as curl, need not send an origin. `Origin: null` counts as another site, since
+ * there is no token to decide.
  */
 import type { Middleware } from '../chain/compose.ts'
+import { nextOf } from '../chain/settings.ts'
 import type { CoreContext } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
 import { isBoundToLoopback, isLoopbackHost } from '../http/host.ts'
@@ -20,15 +21,14 @@ import { createOriginCheck, isPrefetch, type OriginCheck } from '../http/origin.
 import { adminCookieName, hasAdminCookie } from './cookie.ts'
 import { setupRequired } from './credentials.ts'
 import { createMetricsToken } from './metrics-token.ts'
-import { nextOf } from './next-path.ts'
-import { page } from './page.ts'
-import type { AccessPort } from './port.ts'
+import { page } from './isolated-page.ts'
+import type { AccessPort } from './access-port.ts'
 import { createLoginThrottle, type LoginThrottle } from './throttle.ts'
 
 /** When a request to a route changes something. A POST always does. */
 export type Change = 'never' | 'always' | 'with-query'
 
-/** A system route, as far as the guard uses it. */
+/** The parts of a system route that the guard uses. */
 interface GuardedRow {
   /** Whether the admin check applies. */
   readonly auth: boolean
@@ -42,13 +42,13 @@ interface GuardedRow {
 type GuardPort = Pick<AccessPort, 'audit' | 'config' | 'credentials' | 'pages'>
 
 interface GuardOptions {
-  /** Milliseconds since 1970; `Date.now` unless given. */
+  /** Milliseconds since 1970; default: `Date.now`. */
   readonly now?: () => number
-  /** Counts wrong tokens with the failed logins; one of its own unless given. */
+  /** Counts wrong tokens together with failed logins; default: a separate throttle. */
   readonly throttle?: LoginThrottle
 }
 
-/** Makes the guard: a function that makes the middleware of a row. */
+/** Makes the guard: a function that creates the middleware of a row. */
 export function createGuard(
   port: GuardPort,
   { now = Date.now, throttle = createLoginThrottle() }: GuardOptions = {},
@@ -62,7 +62,7 @@ export function createGuard(
 
   return (row) => (ctx, next) => {
     ctx.setHeader('Cache-Control', 'no-store')
-    if (loopbackHostsOnly && !isLoopbackHost(ctx.host)) throw foreignHost()
+    if (loopbackHostsOnly && !isLoopbackHost(ctx.host)) throw nonLocalHost()
     const isChange = changesSomething(row, ctx)
     if (isChange) {
       if (ctx.method === 'HEAD') throw headRefused(ctx)
@@ -73,14 +73,14 @@ export function createGuard(
     if (byToken instanceof Promise) return byToken
     if (row.auth && !isOpen && byToken === 'absent') {
       if (setupRequired(port.credentials())) return void ctx.redirect('/svc-setup')
-      if (!hasAdminCookie(ctx, port, now())) return refuseStranger(row, ctx)
+      if (!hasAdminCookie(ctx, port, now())) return requireLogin(row, ctx)
     }
-    const isSomebody = isOpen || ctx.cookies[adminCookieName] !== undefined
-    return isChange && isSomebody && isUnexplained(ctx) ? askFirst(port, row, ctx) : next()
+    const mayBeUser = isOpen || ctx.cookies[adminCookieName] !== undefined
+    return isChange && mayBeUser && lacksOrigin(ctx) ? confirmFirst(port, row, ctx) : next()
   }
 }
 
-function refuseStranger(row: GuardedRow, ctx: CoreContext): void {
+function requireLogin(row: GuardedRow, ctx: CoreContext): void {
   if (row.url === '/svc-routes/add' && acceptsOnlyJson(ctx)) {
     ctx.json({ ok: false, error: 'Not logged in: send the cookie svc_admin of a login' }, 401)
   } else {
@@ -88,14 +88,14 @@ function refuseStranger(row: GuardedRow, ctx: CoreContext): void {
   }
 }
 
-/** Whether a browser sends a GET without saying where it comes from. Over HTTPS and on localhost, browsers say so. */
-function isUnexplained(ctx: CoreContext): boolean {
+/** Whether this is a browser's GET without an origin. Over HTTPS and on localhost, browsers always send one. */
+function lacksOrigin(ctx: CoreContext): boolean {
   if (ctx.method !== 'GET' || !ctx.header('user-agent')?.startsWith('Mozilla/')) return false
   return ['sec-fetch-site', 'origin', 'referer'].every((name) => ctx.header(name) === undefined)
 }
 
-/** Replies with a page whose button sends the same as a POST; 403 for a client that shows no pages. */
-function askFirst(port: GuardPort, row: GuardedRow, ctx: CoreContext): void {
+/** Replies with a page whose button sends the same request as a POST; 403 if the client does not accept HTML. */
+function confirmFirst(port: GuardPort, row: GuardedRow, ctx: CoreContext): void {
   if (!/\btext\/html\b/i.test(ctx.header('accept') ?? '')) {
     const problem = 'This request changes the server, and the browser does not say where it comes from: send a POST'
     throw new HttpError(403, 'forbidden', problem)
@@ -104,9 +104,9 @@ function askFirst(port: GuardPort, row: GuardedRow, ctx: CoreContext): void {
   page(ctx, port, 'confirm.html', data)
 }
 
-function foreignHost(): HttpError {
+function nonLocalHost(): HttpError {
   const advice = 'open it as localhost or 127.0.0.1, or name the host in server.allowed_hosts'
-  return new HttpError(400, 'bad_host', `In dev the admin panel answers to names of this machine alone; ${advice}`)
+  return new HttpError(400, 'bad_host', `In dev the admin panel accepts only local host names; ${advice}`)
 }
 
 function changesSomething(row: GuardedRow, ctx: CoreContext): boolean {
@@ -114,15 +114,15 @@ function changesSomething(row: GuardedRow, ctx: CoreContext): boolean {
   return row.change === 'with-query' && ctx.rawQuery.length > 1
 }
 
-/** Every path where a GET changes something takes POST too; the registry refuses HEAD where there is only POST. */
+/** Every path where a GET changes something also allows POST; the registry refuses HEAD if there is only POST. */
 function headRefused(ctx: CoreContext): HttpError {
   const allow = 'GET, OPTIONS, POST'
-  return new HttpError(405, 'method_not_allowed', `${ctx.path} changes something, so it takes ${allow}, not HEAD`, {
+  return new HttpError(405, 'method_not_allowed', `${ctx.path} changes something, so it allows ${allow}, not HEAD`, {
     headers: { Allow: allow },
   })
 }
 
-/** Why a request that changes something is refused; undefined when it is not. */
+/** Why a request that changes something is refused; undefined if it is allowed. */
 function refusalOf(ctx: CoreContext, originCheck: OriginCheck): string | undefined {
   const verdict = originCheck(ctx)
   if (verdict === 'cross' || (verdict === 'unknown' && ctx.header('origin') === 'null')) {

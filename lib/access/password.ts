@@ -4,15 +4,15 @@
  * A hardened hash is `scrypt$N$r$p$salt$key`, salt and key in base64url. N=2^14, r=8, p=5 are parameters of the OWASP
  * Password Storage Cheat Sheet: 16 MiB of memory and one to two tenths of a second each.
  *
- * A stored hash is checked in its own form, whatever `admin.hardened` says, so that switching it locks nobody out. The
- * next password gets the new form.
+ * A stored hash is checked in its own form, whatever the value of `admin.hardened`, so that switching it locks nobody
+ * out. The next password gets the new form.
  */
 import { createHash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import type { BinaryLike, ScryptOptions } from 'node:crypto'
 import { promisify } from 'node:util'
 import { HttpError } from '../http/errors.ts'
 
-/** Checks passwords, a few at the same time. */
+/** Checks passwords, a few at a time. */
 export type PasswordCheck = ReturnType<typeof createPasswordCheck>
 
 interface ScryptHash {
@@ -28,11 +28,11 @@ export interface ScryptCost {
   readonly p: number
 }
 
-/** Derives keys with scrypt, a few at the same time: each takes one of the four threads that files need too. */
+/** Derives keys with scrypt, a few at a time: each takes one of the four threads that file operations also need. */
 export interface Scrypt {
   /**
    * @param length bytes of the key
-   * @throws HttpError 503 when too many wait
+   * @throws HttpError 503 if too many are waiting
    */
   derive(password: string, salt: Buffer, length: number, cost: ScryptCost): Promise<Buffer>
 }
@@ -44,28 +44,28 @@ export const costOfNew: ScryptCost = { N: 2 ** 14, r: 8, p: 5 }
 export const saltBytes = 16
 /** The bytes of the key that a new hash derives from the password. */
 export const keyBytes = 32
-/** The most memory that a stored hash may ask for. */
+/** The maximum memory that a stored hash may require. */
 export const maxMemoryBytes = 160 * 2 ** 20
 const scryptPattern = /^scrypt\$(\d{1,7})\$(\d{1,2})\$(\d{1,2})\$([A-Za-z0-9_-]{11,86})\$([A-Za-z0-9_-]{22,86})$/
 const md5Pattern = /^[0-9a-f]{32}$/
 
 /**
- * The form in which a password is hashed: Unicode Normalization Form C (RFC 8265, section 4.2.2). One keyboard sends
- * `é` as one code point, another as two.
+ * Returns the form in which a password is hashed: Unicode Normalization Form C (RFC 8265, section 4.2.2). Some
+ * keyboards send `é` as one code point, others as two.
  */
 export function normalPassword(password: string): string {
   return password.normalize('NFC')
 }
 
-/** The forms in which a password is compared: its normal form, then as it was typed, for a hash made of that before. */
+/** Returns the forms to compare: normal form, then as typed, for hashes that were made without normalization. */
 export function passwordForms(password: string): readonly string[] {
   const normal = normalPassword(password)
   return normal === password ? [password] : [normal, password]
 }
 
 /**
- * The text for `admin.password`: the MD5 in lower-case hex or, hardened, a scrypt hash with a salt of its own. It is
- * that of the normal form.
+ * Returns the text for `admin.password`: the MD5 in lower-case hex or, if hardened, a scrypt hash with a new salt, of
+ * the password's normal form.
  */
 export async function hashPassword(password: string, hardened: boolean): Promise<string> {
   const normal = normalPassword(password)
@@ -87,7 +87,7 @@ export function createPasswordCheck(scrypt = createScrypt()) {
   return {
     /**
      * Whether a password is that of a stored hash.
-     * @throws HttpError 503 when too many checks wait; Error when the stored text is no hash of this server
+     * @throws HttpError 503 if too many checks are waiting; Error if the stored text is not a valid hash
      */
     async matches(password: string, stored: string): Promise<boolean> {
       for (const form of passwordForms(password)) if (await isThat(form, stored)) return true
@@ -97,9 +97,9 @@ export function createPasswordCheck(scrypt = createScrypt()) {
 }
 
 /**
- * Makes a scrypt with limits of its own.
- * @param atOnce the most keys that are derived at the same time
- * @param maxWaiting the most that wait for them
+ * Creates a scrypt with its own limits.
+ * @param atOnce the maximum of concurrent derivations
+ * @param maxWaiting the maximum of waiting derivations
  */
 export function createScrypt(atOnce = 2, maxWaiting = 100): Scrypt {
   const waiting: (() => void)[] = []
@@ -112,7 +112,7 @@ export function createScrypt(atOnce = 2, maxWaiting = 100): Scrypt {
     }
     if (waiting.length >= maxWaiting) {
       const headers = { 'Retry-After': '1' }
-      throw new HttpError(503, 'overloaded', 'Too many passwords wait to be checked', { headers })
+      throw new HttpError(503, 'overloaded', 'Too many passwords are waiting to be checked', { headers })
     }
     await new Promise<void>((resolve) => waiting.push(resolve))
   }
@@ -135,7 +135,7 @@ export function createScrypt(atOnce = 2, maxWaiting = 100): Scrypt {
   }
 }
 
-/** Whether two texts are equal. The time that it takes reveals nothing about where they differ. */
+/** Whether two texts are equal. Its duration does not reveal where they differ. */
 export function equalTexts(one: string, two: string): boolean {
   return timingSafeEqual(sha256(one), sha256(two))
 }
@@ -153,7 +153,7 @@ function readScrypt(stored: string): ScryptHash {
   const cost = { N: Number(n), r: Number(r), p: Number(p) }
   const isCost = cost.N >= 2 && Number.isInteger(Math.log2(cost.N)) && cost.r > 0 && cost.p > 0
   if (!isCost || 128 * cost.N * cost.r > maxMemoryBytes) {
-    const reason = 'admin.password in svc.json is no hash of this server; set it with svc passwd'
+    const reason = 'admin.password in svc.json is not a valid hash; set it with svc passwd'
     throw new Error(`Cannot check a password: ${reason}`)
   }
   return { cost, salt: Buffer.from(salt, 'base64url'), key: Buffer.from(key, 'base64url') }

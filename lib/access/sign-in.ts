@@ -1,8 +1,8 @@
 /**
- * The actions of signing in and out and of the first setup.
+ * The actions for sign-in, sign-out and the first setup.
  *
- * The pages do not say which of name and password was wrong, and both are always compared. The name of a failed login
- * is not logged: it may be a password that was typed into the wrong field.
+ * The pages do not reveal whether the name or the password was wrong, and both are always compared. The name of a
+ * failed login is not logged: it may be a password typed into the wrong field.
  */
 import { reasonOf } from '../base/reason.ts'
 import type { CoreContext } from '../http/context.ts'
@@ -11,37 +11,37 @@ import type { Reply } from '../http/reply.ts'
 import { cookieRulesOf, dropAdminCookie, hasAdminCookie, setAdminCookie } from './cookie.ts'
 import { checkSetup, setupRequired } from './credentials.ts'
 import { safeNext, type Changes } from './next-path.ts'
-import { page } from './page.ts'
+import { page } from './isolated-page.ts'
 import { createPasswordCheck, equalTexts, type PasswordCheck } from './password.ts'
-import type { AccessPort } from './port.ts'
+import type { AccessPort } from './access-port.ts'
 import { createSetupToken } from './setup-token.ts'
 import { createLoginThrottle, type LoginThrottle, type ThrottleOptions } from './throttle.ts'
 
 /** The options; tests set `now` and `wait`. */
 export interface SignInOptions extends ThrottleOptions {
-  /** Whether a GET on a system route's URL changes something; no login leads there. */
+  /** Whether a GET on a system route's URL changes something; a login never redirects there. */
   readonly changes: Changes
-  /** Counts failed logins; one of its own unless given. */
+  /** Counts failed logins; default: a separate throttle. */
   readonly throttle?: LoginThrottle
-  /** Checks passwords; a check of its own unless given. */
+  /** Checks passwords; default: a separate check. */
   readonly passwords?: PasswordCheck | undefined
 }
 
 /** The actions, and a function that the start calls. */
 export type SignIn = ReturnType<typeof createSignIn>
 
-/** The input that a form shows again. */
+/** The input that a form redisplays. */
 interface Typed {
   readonly user: string
   readonly next?: string | undefined
   readonly token?: string
 }
 
-/** Where a login without `next` leads, and the `next` of a form that was opened without one: a page for a person. */
+/** Where a login without `next` redirects to, and the default `next` of the form: a page for people. */
 const afterLogin = '/svc-status'
 const monitorPage = '/svc-monitor'
-/** The most characters of a name that the logs show. */
-const mostNameLength = 100
+/** The maximum length of a name in the logs. */
+const maxNameLength = 100
 const setupFields = ['user', 'password', 'password2', 'setup_token'] as const
 
 /** Makes the actions of one server. */
@@ -69,25 +69,25 @@ export function createSignIn(port: AccessPort, options: SignInOptions) {
     return loginForm(ctx, typed, `Too many failed logins. Try again in ${seconds} ${unit}.`, 429)
   }
 
-  async function areRight(user: string, password: string): Promise<boolean> {
+  async function areValid(user: string, password: string): Promise<boolean> {
     const credentials = port.credentials()
     const isUser = equalTexts(user.normalize('NFC'), credentials.user.normalize('NFC'))
     const isPassword = await passwords.matches(password, credentials.password)
     return isUser && isPassword
   }
 
-  /** The present secret, made and saved when there is none. */
-  async function secretNow(ctx: CoreContext): Promise<string> {
+  /** Returns the secret; makes and saves it if there is none. */
+  async function currentSecret(ctx: CoreContext): Promise<string> {
     const { secret } = port.credentials()
     if (secret !== '') return secret
     const answer = await port.ensureSecret()
-    if (answer.made) port.audit(ctx, 'admin.secret made', { detail: 'there was none' })
+    if (answer.made) port.audit(ctx, 'admin.secret made', { detail: 'it was empty' })
     return answer.secret
   }
 
-  /** The reply when the credentials could not be saved: the form with the reason. */
+  /** Replies with the form and the reason why the credentials could not be saved. */
   function unsaved(ctx: CoreContext, error: unknown, form: (message: string) => Reply): Reply {
-    if (isHttpError(error)) throw error // The shared engine is away: the usual answer to that is sent.
+    if (isHttpError(error)) throw error // The shared engine cannot be reached: send the usual response.
     port.log.error('the admin credentials could not be saved', { thrown: error, request: ctx })
     return form(`${reasonOf(error)} (request ${ctx.id})`)
   }
@@ -98,7 +98,7 @@ export function createSignIn(port: AccessPort, options: SignInOptions) {
     const typed = { user: form.get('user') ?? '', next: form.get('next') }
     const refusedFor = await throttle.begin(ctx.ip, hasAdminCookie(ctx, port, now()))
     if (refusedFor > 0) return tooMany(ctx, typed, refusedFor)
-    if (!(await areRight(typed.user, form.get('password') ?? ''))) {
+    if (!(await areValid(typed.user, form.get('password') ?? ''))) {
       port.audit(ctx, 'failed login', { failed: true }) // The name may be a password in the wrong field.
       const retryAfter = await throttle.failed(ctx.ip)
       return retryAfter > 0 ? tooMany(ctx, typed, retryAfter) : loginForm(ctx, typed, 'Invalid credentials', 401)
@@ -106,7 +106,7 @@ export function createSignIn(port: AccessPort, options: SignInOptions) {
     throttle.succeeded(ctx.ip)
     let secret: string
     try {
-      secret = await secretNow(ctx)
+      secret = await currentSecret(ctx)
     } catch (error) {
       return unsaved(ctx, error, (message) => loginForm(ctx, typed, message, 500))
     }
@@ -149,12 +149,12 @@ export function createSignIn(port: AccessPort, options: SignInOptions) {
     setupPage: (ctx: CoreContext): Reply =>
       setupRequired(port.credentials()) ? setupForm(ctx, { user: '' }, '') : ctx.redirect('/svc-login'),
     setup,
-    /** Writes the setup token to the log when a setup is required. */
+    /** Logs the setup token if a setup is required. */
     announceSetup: setupToken.announce,
   }
 }
 
-/** A name in a log line, shortened. */
+/** Formats a name for a log line, shortened. */
 function shown(user: string): string {
-  return JSON.stringify(user.length > mostNameLength ? `${user.slice(0, mostNameLength)}...` : user)
+  return JSON.stringify(user.length > maxNameLength ? `${user.slice(0, maxNameLength)}...` : user)
 }

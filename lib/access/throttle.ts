@@ -1,14 +1,14 @@
 /**
- * Slows down the guessing of passwords. Of the failed logins of one address within a minute, the 11th and later ones
- * are answered a second late, and after 100 the address has no more attempts. At most 50 answers are delayed at the
- * same time; beyond that a failed login is told at once to retry later. After 100 failures of all addresses, each
- * failed login is answered a second late, and while 50 answers are delayed there are no attempts: otherwise many
- * addresses together could guess faster than one.
+ * Slows down password guessing. Within a minute, from the 11th failed login of an address each is answered a second
+ * late, and after 100 the address has no more attempts. At most 50 answers are delayed at the same time; beyond that a
+ * failed login gets an immediate answer to retry later. After 100 failures of all addresses, each failed login is
+ * answered a second late, and while 50 answers are delayed there are no attempts: otherwise many addresses together
+ * could guess faster than one.
  *
- * IPv6 addresses count by their first 64 bits, since one client has all addresses below them.
+ * IPv6 addresses count by their first 64 bits, since one client usually has a whole /64.
  *
- * An attempt counts as failed from its beginning until it has succeeded. Otherwise a thousand concurrent attempts would
- * all begin before the first has failed.
+ * An attempt counts as failed until it has succeeded. Otherwise a thousand concurrent attempts could all begin before
+ * the first has failed.
  */
 import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -17,46 +17,46 @@ import { networkOf } from '../http/ip-address.ts'
 
 /** Time, which tests replace. */
 export interface ThrottleOptions {
-  /** Milliseconds; `performance.now()` unless given. */
+  /** Milliseconds; default: `performance.now()`. */
   readonly now?: () => number
-  /** Waits; a timer unless given. */
+  /** Waits; default: a timer. */
   readonly wait?: (milliseconds: number) => Promise<unknown>
 }
 
 /** Counts failed logins. */
 export interface LoginThrottle {
   /**
-   * Call before a password is checked. Returns 0 when it may be, else the seconds after which to retry.
-   * @param isKnown whether the request has a valid cookie, which is never refused; false unless given
+   * Call before checking a password. Returns 0 if allowed, else the seconds after which to retry.
+   * @param isKnown whether the request has a valid cookie, and so is never refused; default: false
    */
   begin(address: string, isKnown?: boolean): MaybePromise<number>
-  /** The password was right: forgets the failures of the address. */
+  /** Call after a correct password: forgets the failures of the address. */
   succeeded(address: string): void
-  /** The password was wrong. Resolves when the answer may be sent, with 0 or the seconds after which to retry. */
+  /** Call after a wrong password. Resolves when to answer, with 0 or the seconds after which to retry. */
   failed(address: string): Promise<number>
 }
 
 const windowMs = 60_000
 const freeFailures = 10
 const maxFailures = 100
-/** After so many failures of all addresses each one is answered late. */
+/** From this number of failures, over all addresses, each failure is answered late. */
 const freeFailuresOfAll = 100
 const delayMs = 1000
 const maxWaiting = 50
-/** The most addresses that are remembered; beyond it the one with the oldest last attempt is forgotten. */
+/** The maximum of remembered addresses; beyond it, the address with the oldest last attempt is forgotten. */
 const maxAddresses = 10_000
 
-/** Makes a throttle. It remembers at most 10,000 addresses with 100 times each. */
+/** Makes a throttle. It remembers at most 10,000 addresses with 100 attempts each. */
 export function createLoginThrottle({ now = monotonic, wait = delay }: ThrottleOptions = {}) {
   /** The times of each network's attempts, oldest first; the network with the newest attempt is the last entry. */
   const attempts = new Map<string, number[]>()
   /** The last attempts of all networks, oldest first; as many as `isUnderAttack` needs. */
-  let ofAll: { readonly network: string; readonly ms: number }[] = []
+  let recentOfAll: { readonly network: string; readonly ms: number }[] = []
   let waiting = 0
 
   function isUnderAttack(nowMs: number): boolean {
-    const [oldest] = ofAll
-    return ofAll.length >= freeFailuresOfAll && oldest !== undefined && nowMs - oldest.ms < windowMs
+    const [oldest] = recentOfAll
+    return recentOfAll.length >= freeFailuresOfAll && oldest !== undefined && nowMs - oldest.ms < windowMs
   }
 
   function recent(network: string, nowMs: number): number[] {
@@ -77,14 +77,14 @@ export function createLoginThrottle({ now = monotonic, wait = delay }: ThrottleO
       attempts.delete(network)
       attempts.set(network, times)
       if (attempts.size > maxAddresses) forgetOldest(attempts)
-      ofAll.push({ network, ms: nowMs })
-      if (ofAll.length > freeFailuresOfAll) ofAll.shift()
+      recentOfAll.push({ network, ms: nowMs })
+      if (recentOfAll.length > freeFailuresOfAll) recentOfAll.shift()
       return 0
     },
     succeeded(address: string): void {
       const network = networkOf(address)
       attempts.delete(network)
-      ofAll = ofAll.filter((attempt) => attempt.network !== network)
+      recentOfAll = recentOfAll.filter((attempt) => attempt.network !== network)
     },
     async failed(address: string): Promise<number> {
       const nowMs = now()

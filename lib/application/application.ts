@@ -2,8 +2,8 @@
  * The application of a server: its route files with their actions and middleware, loaded when the server starts and
  * reloaded while it runs.
  *
- * A start and a reload judge differently. A start leaves out a wrong record and logs it: some routes are better than
- * none. A reload with one problem changes nothing: the old table is better.
+ * A start and a reload differ. A start skips an invalid record and logs it: some routes are better than none. A reload
+ * with any problem changes nothing: the old table is better.
  */
 import { SerialQueue } from '../base/serial-queue.ts'
 import { MiddlewareError, type MiddlewareConfig } from '../modules/middleware-config.ts'
@@ -42,15 +42,15 @@ interface ApplicationOptions<SetupApp> {
   readonly readMiddlewareConfig: () => MiddlewareConfig
 }
 
-/** The routes of the files and all their problems. */
+/** The routes in the files and all their problems. */
 export interface Inspection {
   readonly routes: readonly Route<Chain>[]
   readonly formats: readonly PrefixFormat[]
   /** Files and records that cannot be used. */
   readonly problems: readonly ReloadProblem[]
-  /** Modules that do not load. Their routes answer 500. */
+  /** Modules that fail to load. Their routes answer 500. */
   readonly broken: readonly ReloadProblem[]
-  /** Actions that are missing or lack their export. Their routes answer 500 until that is corrected. */
+  /** Actions that are missing or lack their export. Their routes answer 500 until this is fixed. */
   readonly incomplete: readonly ReloadProblem[]
   /** Harmless findings: unknown fields and keys, a missing folder of route files. */
   readonly notes: readonly ReloadProblem[]
@@ -61,7 +61,7 @@ export interface ReloadPreview {
   readonly added: readonly RouteRecord[]
   readonly removed: readonly RouteRecord[]
   readonly changed: readonly { readonly from: RouteRecord; readonly to: RouteRecord }[]
-  /** Why it would be refused; then it would change nothing. */
+  /** Why it would be refused, changing nothing. */
   readonly problems: readonly ReloadProblem[]
 }
 
@@ -78,19 +78,19 @@ export class Application<SetupApp> {
   /** Starts and reloads. */
   readonly #changes = new SerialQueue()
   #stopped = false
-  /** Whether the folder of route files has been there: a reload is refused when it is missing then. */
+  /** Whether the folder of route files has existed: a reload is then refused if it is missing. */
   #hadFolder = false
   #sources: RouteSources = { files: [], built: new Map() }
   #found: Pick<Inspection, 'problems' | 'broken' | 'incomplete'> = { problems: [], broken: [], incomplete: [] }
   #warnings: readonly string[] = []
-  /** Why the last reload was refused; undefined when it was not. */
+  /** Why the last reload was refused, if it was. */
   #refusal: string | undefined
 
   constructor(options: ApplicationOptions<SetupApp>) {
     this.#options = options
   }
 
-  /** The problems of the last load, a line each, after that of a reload that has been refused since. */
+  /** One line per problem of the last load, preceded by that of a reload refused since. */
   get warnings(): readonly string[] {
     if (this.#refusal === undefined) return this.#warnings
     return [`the last reload was refused, and the next start reads the same files: ${this.#refusal}`, ...this.#warnings]
@@ -101,25 +101,30 @@ export class Application<SetupApp> {
     return this.#refusal !== undefined
   }
 
+  /** The settings in use: of the application, and of the built-in middleware. */
+  get settings(): Pick<MiddlewareHost<SetupApp>['current'], 'settings' | 'setup'> {
+    return this.#options.middleware.current
+  }
+
   /**
-   * What is left out or answers 500 since the last load: a line each, without its place in the file, so that processes
-   * that read the file at different times can be compared.
+   * Returns a line for each route left out or answering 500 since the last load, without its position in the file, so
+   * that processes that read the file at different times can be compared.
    */
   faults(): readonly string[] {
     const { registry } = this.#options
     const { problems, broken, incomplete } = this.#found
-    // A route that was deleted while the server ran is still in its file.
+    // A route deleted at run time is still in its file.
     const used = [...broken, ...incomplete].filter(({ name }) => registry.get(name) !== undefined)
-    const ofFiles = [...problems, ...used].map(({ file, name, error }) => describe({ file, index: null, name, error }))
-    const ofEntries = [...this.#sources.built.values()].flatMap(({ problem, route: { record } }) =>
+    const inFiles = [...problems, ...used].map(({ file, name, error }) => describe({ file, index: null, name, error }))
+    const inEntries = [...this.#sources.built.values()].flatMap(({ problem, route: { record } }) =>
       problem === undefined ? [] : `route "${record.name}", added while the server ran: ${problem}`)
-    return [...ofFiles, ...ofEntries]
+    return [...inFiles, ...inEntries]
   }
 
   /**
    * Loads everything for the first time and registers the good routes.
    * @returns everything that was left out or does not work yet
-   * @throws MiddlewareError when the middleware cannot be loaded; ReloadError when a route file as a whole is wrong;
+   * @throws MiddlewareError when the middleware cannot be loaded; ReloadError when a route file as a whole is invalid;
    *   Error when the application was stopped meanwhile
    */
   start(): Promise<Inspection> {
@@ -136,9 +141,9 @@ export class Application<SetupApp> {
   }
 
   /**
-   * Reads everything again and replaces the routes when there is no problem.
-   * @param entries routes of the desired state, which take the place of those of the files
-   * @throws ReloadError with every problem; the old table, modules and background work stay
+   * Reads everything again and replaces the routes if there is no problem.
+   * @param entries routes of the desired state, which override those of the files
+   * @throws ReloadError with every problem; the old table, modules and background work then stay in use
    */
   reload(entries: readonly RouteEntry[] = []): Promise<ReloadResult> {
     return this.#inTurn(async () => {
@@ -171,10 +176,10 @@ export class Application<SetupApp> {
   }
 
   /**
-   * Sets the routes to those of the files, as they were last read, with those of the desired state on top.
-   * @param entries each replaces a route of its name in the files, or deletes it
-   * @returns the result of each route that was registered now, by name
-   * @throws RouteRefusedError for the first that cannot be registered; nothing has changed then
+   * Sets the routes to those of the files, as last read, with those of the desired state on top.
+   * @param entries each replaces the route with its name in the files, or deletes it
+   * @returns the result of each newly registered route, by name
+   * @throws RouteRefusedError for the first that cannot be registered; then nothing has changed
    */
   apply(entries: readonly RouteEntry[]): Promise<ReadonlyMap<string, AddResult>> {
     return this.#inTurn(async () => {
@@ -190,20 +195,20 @@ export class Application<SetupApp> {
 
   /**
    * Checks a record before it is added.
-   * @param lasts whether it is to be written to `admin.json`: then no route file may have its name
+   * @param isPersistent whether it will be written to `admin.json`: then no route file may contain its name
    * @throws RouteRefusedError with every problem
    */
-  check(value: unknown, lasts: boolean): GoodRecord['record'] {
+  check(value: unknown, isPersistent: boolean): GoodRecord['record'] {
     const { registry, middleware, routesFolder } = this.#options
     const { record } = this.#parse(value, middleware.current)
     const { name } = record
     if (registry.get(name) !== undefined) throw new RouteRefusedError(name, false, [new NameTakenError(name).message])
-    if (lasts) refuseNameOfFile(name, routesFolder, this.#rules(middleware.current))
+    if (isPersistent) refuseNameOfFile(name, routesFolder, this.#rules(middleware.current))
     return record
   }
 
   /**
-   * Whether a route has this name, in the table or in `admin.json`.
+   * Returns whether a route has this name, in the table or in `admin.json`.
    * @throws RangeError for a system route; RoutesUnsavedError when `admin.json` cannot be read
    */
   has(name: string): boolean {
@@ -213,7 +218,7 @@ export class Application<SetupApp> {
     return isPersisted(routesFolder, name) || route !== undefined
   }
 
-  /** The names of all routes that the route files have now, or that one of them has. */
+  /** Returns the names of all routes now in the route files, or in one of them. */
   namesInFiles(only?: string): ReadonlySet<string> {
     const { routesFolder, middleware } = this.#options
     const { files } = readRouteFiles(routesFolder, this.#rules(middleware.current))
@@ -222,11 +227,11 @@ export class Application<SetupApp> {
   }
 
   /**
-   * Loads modules and files and checks all of them without changing anything; no `setup` runs. For `check`. A
-   * middleware that cannot be loaded is one of the problems, and then every name of a middleware is accepted.
+   * Loads and checks all modules and files without changing anything; no `setup` runs. For `check`. If a middleware
+   * cannot be loaded, that is one of the problems, and every middleware name is accepted.
    */
   async inspect(): Promise<Inspection> {
-    const wrong: ReloadProblem[] = []
+    const middlewareProblems: ReloadProblem[] = []
     let config: MiddlewareConfig | undefined
     let middleware: PreparedMiddleware | undefined
     try {
@@ -234,14 +239,14 @@ export class Application<SetupApp> {
       middleware = await this.#options.middleware.prepare(config)
     } catch (error) {
       if (!(error instanceof MiddlewareError)) throw error
-      wrong.push(...this.#problemsOf(error))
+      middlewareProblems.push(...this.#problemsOf(error))
     }
     const { inspection } = await this.#inspect(middleware, config, [])
     await middleware?.abandon()
-    return { ...inspection, problems: [...wrong, ...inspection.problems] }
+    return { ...inspection, problems: [...middlewareProblems, ...inspection.problems] }
   }
 
-  /** Says what a reload would change now, and changes nothing. Modules that are loaded already are not read again. */
+  /** Returns what a reload would change now, without changing it. Loaded modules are not read again. */
   preview(): Promise<ReloadPreview> {
     return this.#inTurn(async () => {
       const { routes, problems, broken } = await this.inspect()
@@ -252,14 +257,14 @@ export class Application<SetupApp> {
     })
   }
 
-  /** Ends the background work of the middleware modules. Resolves when a running start or reload has given up too. */
+  /** Ends the background work of the middleware modules. Resolves once a running start or reload has ended too. */
   async stop(): Promise<void> {
     this.#stopped = true
     await this.#options.middleware.stop()
     await this.#changes.ended()
   }
 
-  /** An error that concerns no route, in the form of a problem of a route. */
+  /** Converts an error that concerns no route to problems. */
   #problemsOf(error: unknown): ReloadProblem[] {
     if (error instanceof MiddlewareError) {
       return error.all.map(({ file, message }) => problemOfFile(file, message.replace(`Cannot load ${file}: `, '')))
@@ -267,7 +272,7 @@ export class Application<SetupApp> {
     return [problemOfFile(this.#options.root, (error as Error).message)]
   }
 
-  /** Runs one start, reload or preview after the other, and none once the application has been stopped. */
+  /** Runs starts, reloads and previews one after the other. Rejects once the application has been stopped. */
   #inTurn<Result>(change: () => Promise<Result>): Promise<Result> {
     return this.#changes.run(() => {
       this.#refuseWhenStopped()
@@ -280,9 +285,9 @@ export class Application<SetupApp> {
   }
 
   /**
-   * Loads everything aside and takes it into use.
+   * Loads everything, then swaps it in.
    * @param judge throws to refuse it; then nothing has changed
-   * @returns the inspection, and the application's routes that were replaced
+   * @returns the inspection, and the replaced routes of the application
    */
   async #replace(
     entries: readonly RouteEntry[],
@@ -307,7 +312,7 @@ export class Application<SetupApp> {
     }
   }
 
-  /** @param middleware undefined when it cannot be loaded: the routes are then built without theirs */
+  /** @param middleware undefined when it cannot be loaded: the routes are then built without middleware */
   async #inspect(
     middleware: PreparedMiddleware | undefined,
     config: MiddlewareConfig | undefined,
@@ -323,23 +328,24 @@ export class Application<SetupApp> {
       for (const good of records) {
         const { route, problem: error, broken: isBroken } = await build(good)
         files.push(route)
-        const place = { file, index: good.index, name: good.record.name }
+        const position = { file, index: good.index, name: good.record.name }
         if (error === undefined) continue
         const field = error.startsWith('middleware ') ? 'middleware' : 'action'
-        const problem = { ...place, error, ...found.placeOf(file, good.index, field) }
+        const problem = { ...position, error, ...found.placeOf(file, good.index, field) }
         ;(isBroken ? broken : incomplete).push(problem)
       }
     }
-    const folder = problemOfFile(routesFolder, 'the folder of route files is not there')
-    const wasThere = this.#hadFolder && found.missing
+    const missingFolder = problemOfFile(routesFolder, 'the folder of route files does not exist')
+    const hasVanished = this.#hadFolder && found.missing
     this.#hadFolder ||= !found.missing
-    const ofMiddleware = [...(config?.warnings ?? []), ...(middleware?.warnings ?? [])]
+    const middlewareWarnings = [...(config?.warnings ?? []), ...(middleware?.warnings ?? [])]
+    const located = middlewareWarnings.flatMap((text) => config?.locate(text) ?? [])
     const notes: ReloadProblem[] = [
-      ...ofMiddleware.map((text) => problemOfFile(config?.file ?? '', text)),
+      ...located.map(({ file, message }) => problemOfFile(file, message)),
       ...found.warnings,
-      ...(found.missing && !wasThere ? [folder] : []),
+      ...(found.missing && !hasVanished ? [missingFolder] : []),
     ]
-    const problems = [...(wasThere ? [folder] : []), ...found.problems]
+    const problems = [...(hasVanished ? [missingFolder] : []), ...found.problems]
     let sources: RouteSources = { files, built: new Map() }
     let routes: readonly Route<Chain>[] = files
     try {
@@ -347,8 +353,8 @@ export class Application<SetupApp> {
       routes = joinRoutes(sources, entries)
     } catch (error) {
       if (!(error instanceof RouteRefusedError)) throw error
-      const place = { file: 'a route added while the server ran', index: null, name: error.routeName }
-      problems.push({ ...place, error: error.message })
+      const position = { file: 'a route added while the server ran', index: null, name: error.routeName }
+      problems.push({ ...position, error: error.message })
     }
     return { inspection: { routes, formats: found.formats, problems, broken, incomplete, notes }, sources }
   }
@@ -377,11 +383,11 @@ export class Application<SetupApp> {
   }
 }
 
-/** A name in two route files fails every reload, and at a start hides one of the two. */
+/** Refuses a name that a route file contains: it would fail every reload, and a start would skip one of the two. */
 function refuseNameOfFile(name: string, routesFolder: string, rules: RecordRules): void {
   for (const { file, records } of readRouteFiles(routesFolder, rules).files) {
     if (file === persistedFile || records.every(({ record }) => record.name !== name)) continue
-    const problem = `Cannot keep route "${name}": ${file} has one of that name: change it there or choose another name`
+    const problem = `Cannot keep route "${name}": ${file} has that name too: change it there or choose another name`
     throw new RouteRefusedError(name, false, [problem])
   }
 }
@@ -390,7 +396,7 @@ function problemOfFile(file: string, error: string): ReloadProblem {
   return { file, index: null, name: '', error }
 }
 
-/** Builds routes without their middleware; they keep their records. */
+/** Builds routes without their middleware; their records are unchanged. */
 function withoutMiddleware(builder: RouteBuilder): BuildRoute {
   const build = builder.batch(noMiddleware)
   return async (good) => {
@@ -401,7 +407,7 @@ function withoutMiddleware(builder: RouteBuilder): BuildRoute {
 
 const nameOf = ({ name }: RouteRecord): string => name
 
-/** The records of routes that are new, are gone, and are other ones now. */
+/** Returns the records of routes that were added, removed and changed. */
 function differences(before: readonly Route<Chain>[], after: readonly Route<Chain>[]): Omit<ReloadPreview, 'problems'> {
   const old = new Map(before.map(({ record }) => [record.name, record]))
   const added: RouteRecord[] = []

@@ -1,6 +1,6 @@
 /**
- * The pages for errors: an application's own are views in `paths.errors`, by status. A page that fails is logged, and
- * the built-in page is sent until its file has changed, so that a mistake in it is logged once.
+ * Error pages: the application's pages are views in `paths.errors`, by status. If a page fails, the error is logged
+ * once, and the built-in page is sent until the file changes.
  */
 import { join, relative } from 'node:path'
 import type { CoreContext } from '../http/context.ts'
@@ -14,10 +14,10 @@ import { versionOf } from '../views/view-files.ts'
 
 type ErrorData = Readonly<Record<string, unknown>>
 
-const nothingWrong = { errors: {}, input: {} }
+const noErrors = { errors: {}, input: {} }
 
 /**
- * Looks for the view of an error: `404.html`, else `4xx.html`, else `error.html`.
+ * Creates the function that renders the view of an error: `404.html`, else `4xx.html`, else `error.html`.
  * @param folder `paths.errors`, absolute
  * @param root `paths.root`, absolute
  * @param log of module `error`
@@ -26,7 +26,7 @@ export function createErrorPages(folder: string, root: string, views: Views, log
   /** The versions of the files that failed, by path. */
   const failed = new Map<string, string>()
 
-  /** @returns undefined for a file that is not there, null for one that has failed */
+  /** @returns undefined for a missing file, null for one that has failed */
   function render(path: string, ctx: CoreContext, data: ErrorData): ErrorPage | undefined | null {
     let version = ''
     try {
@@ -46,7 +46,7 @@ export function createErrorPages(folder: string, root: string, views: Views, log
     }
   }
 
-  return (ctx, { status, code, invalid = nothingWrong }, detail = '') => {
+  return (ctx, { status, code, invalid = noErrors }, detail = '') => {
     if (ctx.path.startsWith('/svc-') || code === 'overloaded') return undefined
     const data = {
       status,
@@ -54,7 +54,7 @@ export function createErrorPages(folder: string, root: string, views: Views, log
       title: STATUS_CODES[status] ?? 'Error',
       detail,
       get id() {
-        return ctx.id // Made, and sent back, only when a page asks for it.
+        return ctx.id // Created, and sent back, only if a page uses it.
       },
       get csp_nonce() {
         return (ctx as CoreContext & ProtectionMembers).cspNonce // Every context of a server has it.

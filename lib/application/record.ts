@@ -1,8 +1,8 @@
 /**
- * Checks route records from route files and the admin API, and brings them into the normal form.
+ * Checks route records from route files and the admin API, and normalizes them.
  *
- * All problems of a record are reported at once. An unknown field is a warning, not a problem: a record may have notes
- * of its own, but a misspelled `methods` should not go unnoticed.
+ * All problems of a record are reported at once. An unknown field is a warning, not a problem: a record may contain
+ * notes, but a misspelled `methods` should not go unnoticed.
  */
 import { isObject } from '../base/object.ts'
 import { isToken } from '../base/token.ts'
@@ -19,33 +19,45 @@ export interface RecordRules {
   /** `paths.root`, absolute: actions are below it. */
   readonly root: string
   readonly middlewareKnown: (name: string) => boolean
-  /** The names of all middleware, for a better message. */
+  /** The names of all middleware, for suggestions in messages. */
   readonly middlewareNames?: () => Iterable<string>
 }
 
-/** A record that may be registered. */
+/** A valid record. */
 export interface GoodRecord {
   readonly record: RouteRecord
   readonly pattern: Pattern
-  /** Mistakes that do no harm. */
+  /** Harmless mistakes. */
   readonly warnings: readonly string[]
 }
 
-/** A record that may not be registered. */
+/** The fields that a record may lack. */
+type RecordOptions = Omit<RouteRecord, 'name' | 'url' | 'action' | 'method' | 'middleware' | 'scope'>
+
+/** An invalid record. */
 interface BadRecord {
-  /** The record's name, `''` when it has none. */
+  /** The record's name, or `''`. */
   readonly name: string
   /** True when the name begins with `svc.`: the admin API then answers 400, for other problems 409. */
   readonly reserved: boolean
-  /** A text for each problem, at least one. */
+  /** A message for each problem, at least one. */
   readonly problems: readonly string[]
 }
 
 const knownFields = [
-  ...['name', 'url', 'pattern', 'action', 'method', 'middleware', 'scope', 'body_limit_kb', 'error_format'],
+  ...['name', 'url', 'pattern', 'action', 'method', 'middleware', 'scope', 'error_format'],
+  ...['body_limit_kb', 'request_timeout_s', 'summary', 'description', 'deprecated', 'hidden'],
 ]
-const { min: leastKb, max: mostKb } = configTable['server.body_limit_kb']
+/** Fields that override a key of the configuration, within its limits. */
+const numbers = {
+  body_limit_kb: configTable['server.body_limit_kb'],
+  request_timeout_s: configTable['server.request_timeout_s'],
+}
 const errorFormats = ['json', 'html', 'auto']
+const flags = ['deprecated', 'hidden'] as const
+/** In characters: Unicode code points. */
+const maxSummaryLength = 200
+const maxDescriptionLength = 4_000
 const controlCharacter = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/
 
 /**
@@ -64,31 +76,56 @@ export function parseRecord(value: unknown, rules: RecordRules): GoodRecord | Ba
   const method = readMethod(value, problems, warnings)
   const middleware = readMiddleware(value, rules, problems)
   const scope = readText(value, 'scope', problems) ?? ''
-  const limits = readOptions(value, problems)
+  const options = { ...readOptions(value, problems), ...readDocumentation(value, problems) }
   for (const field of Object.keys(value)) {
     if (!knownFields.includes(field)) warnings.push(unknownField(field))
   }
   if (problems.length > 0 || pattern === undefined) return { name, reserved: name.startsWith('svc.'), problems }
-  return { record: { name, url: pattern.text, action, method, middleware, scope, ...limits }, pattern, warnings }
+  return { record: { name, url: pattern.text, action, method, middleware, scope, ...options }, pattern, warnings }
 }
 
-/** Reads the fields that may be missing: a record has those that are given. Adds problems with them to a list. */
-function readOptions(
-  fields: Readonly<Record<string, unknown>>,
-  problems: string[],
-): Pick<RouteRecord, 'body_limit_kb' | 'error_format'> {
-  const { body_limit_kb: limit, error_format: format } = fields
-  const isInteger = typeof limit === 'number' && Number.isInteger(limit)
-  if (limit !== undefined && !(isInteger && limit >= leastKb && limit <= mostKb)) {
-    problems.push(`body_limit_kb must be ${leastKb} to ${mostKb}: it is ${JSON.stringify(limit)}`)
+/** Reads the fields for requests and errors that are present, and adds problems with them to a list. */
+function readOptions(fields: Readonly<Record<string, unknown>>, problems: string[]): RecordOptions {
+  const { error_format: format } = fields
+  const limits: Record<string, number> = {}
+  for (const [field, { min, max }] of Object.entries(numbers)) {
+    const value = fields[field]
+    if (value === undefined) continue
+    if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) limits[field] = value
+    else problems.push(`${field} must be ${min} to ${max}: it is ${JSON.stringify(value)}`)
   }
   if (format !== undefined && !errorFormats.includes(format as string)) {
     problems.push(`error_format must be json, html or auto: it is ${JSON.stringify(format)}`)
   }
   return {
-    ...(limit !== undefined && { body_limit_kb: limit as number }), // Both have been checked, or are a problem.
-    ...(format !== undefined && { error_format: format as ErrorFormat }),
+    ...limits,
+    ...(format !== undefined && { error_format: format as ErrorFormat }), // Checked above.
   }
+}
+
+/** Reads the fields for the description of the application that are present. */
+function readDocumentation(fields: Readonly<Record<string, unknown>>, problems: string[]): RecordOptions {
+  const summary = readText(fields, 'summary', problems)
+  const description = readText(fields, 'description', problems)
+  if (summary !== undefined && !isSummary(summary)) {
+    problems.push(`summary must be one line of 1 to ${maxSummaryLength} characters: it is ${quote(summary)}`)
+  }
+  const length = [...(description ?? '')].length
+  if (length > maxDescriptionLength) {
+    problems.push(`description must have at most ${maxDescriptionLength} characters: it has ${length}`)
+  }
+  const given: Record<string, boolean> = {}
+  for (const flag of flags) {
+    const value = fields[flag]
+    if (typeof value === 'boolean') given[flag] = value
+    else if (value !== undefined) problems.push(`${flag} must be true or false: it is ${kindOf(value)}`)
+  }
+  return { ...(summary !== undefined && { summary }), ...(description !== undefined && { description }), ...given }
+}
+
+function isSummary(text: string): boolean {
+  const { length } = [...text]
+  return length > 0 && length <= maxSummaryLength && !controlCharacter.test(text)
 }
 
 function readName(fields: Readonly<Record<string, unknown>>, problems: string[]): string {
@@ -182,7 +219,7 @@ function readRequired(fields: Readonly<Record<string, unknown>>, field: string, 
 function readText(fields: Readonly<Record<string, unknown>>, field: string, problems: string[]): string | undefined {
   const value = fields[field]
   if (typeof value === 'string' || value === undefined) return value
-  problems.push(`${field} must be a text: it is ${kindOf(value)}`)
+  problems.push(`${field} must be a string: it is ${kindOf(value)}`)
   return undefined
 }
 

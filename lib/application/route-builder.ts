@@ -1,11 +1,12 @@
 /**
- * Makes a route of its record: finds its action and composes it with its middleware. An action that cannot run yet
- * makes a route too, whose requests get 500.
+ * Builds a route from its record: finds the action and composes it with its middleware. A route whose action cannot
+ * run yet answers 500.
  */
 import type { CoreContext } from '../http/context.ts'
 import type { Reply } from '../http/reply.ts'
 import type { ViewMembers } from '../views/feature.ts'
 import { compose, type Action, type Chain, type ChainReports } from '../chain/compose.ts'
+import { MissingRoomError } from '../config/load-room.ts'
 import type { MiddlewareSet } from '../modules/middleware-host.ts'
 import { resolveAction, type ResolvedAction, type WebSocketExport } from './action.ts'
 import type { Modules } from '../modules/modules.ts'
@@ -13,23 +14,23 @@ import type { GoodRecord } from './record.ts'
 import type { Route } from '../routing/route.ts'
 import type { RouteRecord } from '../routing/route.ts'
 
-/** Makes a route of a record. */
+/** Builds a route from a record. */
 export type BuildRoute = (good: GoodRecord) => Promise<BuiltRoute>
 
 /** A route and its problem, if any. */
 export interface BuiltRoute {
   readonly route: Route<Chain>
-  /** Why its action or one of its middleware cannot run now; undefined when they can. */
+  /** Why its action or one of its middleware cannot run now, if so. */
   readonly problem: string | undefined
-  /** Whether the action is a module that exists and does not load, which only a change of its file will mend. */
+  /** Whether the action is an existing module that does not load, which only a change of its file can fix. */
   readonly broken: boolean
 }
 
-/** Makes routes. */
+/** Builds routes. */
 export interface RouteBuilder {
   /**
    * Begins a batch of routes. Routes with the same action and middleware share one chain.
-   * @param middleware has every middleware that the records name
+   * @param middleware contains every middleware that the records name
    */
   batch(middleware: MiddlewareSet): BuildRoute
 }
@@ -37,9 +38,9 @@ export interface RouteBuilder {
 /** An action that is a view renders it. */
 type ActionContext = CoreContext & ViewMembers
 
-/** Serves the modules that export `websocket`. */
+/** Serves modules that export `websocket`. */
 interface WebSocketPort {
-  /** Call it before `accept`. */
+  /** Call it before `accept`. Rejects with MissingRoomError when this installation has no WebSockets. */
   load(): Promise<void>
   /** Answers a handshake. Throws HttpError to refuse it. */
   accept(ctx: CoreContext, handlers: WebSocketExport): Reply
@@ -51,9 +52,17 @@ export function createRouteBuilder(options: {
   readonly modules: Pick<Modules, 'load'>
   readonly reports: ChainReports
   readonly webSockets: WebSocketPort
+  /** Describes the routes in use. Rejects with MissingRoomError. */
+  readonly describe: () => Promise<{ readonly document: object }>
 }): RouteBuilder {
-  const { root, modules, reports, webSockets } = options
-  const sources = { root, modules, view: (file: string) => (ctx: ActionContext) => ctx.view(file) }
+  const { root, modules, reports, webSockets, describe } = options
+  const answerDescription = async (ctx: ActionContext): Promise<Reply> => ctx.json((await describe()).document)
+  const sources = {
+    root,
+    modules,
+    view: (file: string) => (ctx: ActionContext) => ctx.view(file),
+    description: () => describe().then(() => answerDescription),
+  }
   return {
     batch(middleware) {
       const programs = new Map<string, ReturnType<typeof load>>()
@@ -61,53 +70,65 @@ export function createRouteBuilder(options: {
         const key = `${record.middleware} ${record.action}`
         const loading = programs.get(key) ?? load(record, middleware)
         programs.set(key, loading)
-        const { target, problem, broken } = await loading
-        return { route: { record, pattern, system: false, target }, problem, broken }
+        const { target, action, problem, broken } = await loading
+        return { route: { record, pattern, system: false, target, action }, problem, broken }
       }
     },
   }
 
-  /** Makes what runs for the routes of one action and one list of middleware. */
+  /** Builds the chain for the routes of one action and one list of middleware. */
   async function load(
     record: RouteRecord,
     middleware: MiddlewareSet,
-  ): Promise<Omit<BuiltRoute, 'route'> & { readonly target: Chain }> {
+  ): Promise<Omit<BuiltRoute, 'route'> & Required<Pick<Route<Chain>, 'target' | 'action'>>> {
     const names = record.middleware === '' ? [] : record.middleware.split(',')
     const layers = names.map((name) => {
       const run = middleware.byName.get(name)
       if (run === undefined) throw new Error(`Cannot build route "${record.name}": middleware ${name} is not loaded`)
       return { name, run }
     })
-    // A refusal by the others must have the fields of this one, or the page that asked could not read it.
+    // CORS runs first: without its headers the requesting page could not read a refusal by the others.
     layers.sort((a, b) => Number(b.name === 'SVC_MwCors') - Number(a.name === 'SVC_MwCors'))
     const resolved = await resolveAction<ActionContext>(record.action, sources)
-    if (resolved.websocket !== undefined) await webSockets.load()
+    const missing = resolved.websocket && (await missingOf(webSockets.load()))
     const target = compose(layers, runOf(resolved, webSockets), reports)
     const { state, error, namespace, reference } = resolved
     const broken = state === 'failed' && reference.kind === 'module' && namespace === undefined
-    return { target, problem: error?.message ?? problemOf(names, middleware), broken }
+    const problem = error?.message ?? missing ?? problemOf(names, middleware)
+    return { target, action: () => resolved.ready, problem, broken }
   }
 }
 
-/** The problem of a middleware that lacks a setting, or another middleware before it in the list. */
+/** Returns the message of the MissingRoomError with which `loading` rejects, if any; rejects with any other error. */
+async function missingOf(loading: Promise<void>): Promise<string | undefined> {
+  try {
+    await loading
+    return undefined
+  } catch (error) {
+    if (!(error instanceof MissingRoomError)) throw error
+    return error.message
+  }
+}
+
+/** Returns the problem of a middleware that lacks a setting, or another middleware before it in the list. */
 function problemOf(names: readonly string[], { unready, requires }: MiddlewareSet): string | undefined {
   for (const [at, name] of names.entries()) {
     const required = requires.get(name)
     if (unready.has(name)) return `middleware ${name} cannot work: ${unready.get(name)}`
     if (required === undefined || names.slice(0, at).includes(required)) continue
-    return `middleware ${name} cannot work: ${required} must stand before it in the list`
+    return `middleware ${name} cannot work: ${required} must come before it in the list`
   }
   return undefined
 }
 
-/** An action that is ready and serves only plain requests is called directly; a missing one may become ready later. */
+/** Returns the function to call. An action that is ready and has no `websocket` runs directly; others may change. */
 function runOf(resolved: ResolvedAction<ActionContext>, webSockets: WebSocketPort): Action {
   if (resolved.state === 'ready' && resolved.websocket === undefined) return resolved.run
   return (ctx: ActionContext) => (ctx.upgrading === undefined ? resolved.run(ctx) : answerHandshake(ctx))
 
-  /** Whether a module that was missing serves WebSockets shows only when it is loaded. */
+  /** Loads a missing module first: only then is it known whether it serves WebSockets. */
   async function answerHandshake(ctx: ActionContext): Promise<unknown> {
-    await resolved.lookAgain()
+    await resolved.retryMissing()
     if (resolved.websocket === undefined) return resolved.run(ctx)
     await webSockets.load()
     return webSockets.accept(ctx, resolved.websocket)

@@ -1,10 +1,10 @@
 /**
  * Reads the route files of a folder: every `*.json` directly in it, in name order. A file is an array of route records,
- * or an object with `routes` and the `defaults` of their fields.
+ * or an object with `routes` and the `defaults` of their fields, and perhaps `$schema`, which is for editors.
  *
- * It throws and registers nothing. Good records and problems are returned side by side, since a start leaves out a
- * wrong record, and a reload accepts none. The problem of a file as a whole has `index: null`. Names are compared by
- * UTF-16 code units, so that the order is the same on every machine: `10.json` comes before `2.json`.
+ * It throws and registers nothing. Valid records and problems are returned together, since a start skips an invalid
+ * record and a reload accepts none. A problem with a file as a whole has `index: null`. Names are sorted by UTF-16 code
+ * units, so that the order is the same on every machine: `10.json` comes before `2.json`.
  */
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,39 +19,39 @@ import type { PrefixFormat } from '../routing/registry.ts'
 import type { ErrorFormat } from '../routing/route.ts'
 import { parseRecord, type GoodRecord, type RecordRules } from './record.ts'
 
-/** A route file and its good records, each with its index in the file's array, from 0. */
+/** A route file and its valid records, each with its index in the file's array, from 0. */
 interface RouteFile {
   /** The file's name, without its folder. */
   readonly file: string
   readonly records: readonly (GoodRecord & { readonly index: number })[]
 }
 
-/** A line and a column, both from 1; empty where there is none. */
+/** A line and a column, both from 1; empty if unknown. */
 type FilePlace = Pick<ReloadProblem, 'line' | 'column'>
 
-/** The content of a folder of route files. A folder that cannot be read is the file of its problem. */
+/** The content of a folder of route files. If the folder cannot be read, the problem names it as its file. */
 interface RouteFiles {
   readonly files: readonly RouteFile[]
-  /** The form of errors below the prefixes of the files. */
+  /** The error formats for the prefixes of the files. */
   readonly formats: readonly PrefixFormat[]
   readonly problems: readonly ReloadProblem[]
   readonly warnings: readonly ReloadProblem[]
-  /** Whether the folder is missing, which is no problem by itself: there are no routes then. */
+  /** Whether the folder is missing, which alone is not a problem: there are then no routes. */
   readonly missing: boolean
-  /** The place of a field of a record, or of the record when it does not have the field. */
+  /** Returns the position of a field of a record, or of the record if it lacks the field. */
   placeOf(file: string, index: number, field: string): FilePlace
 }
 
-/** The fields that the records of a file have unless they say otherwise. */
+/** The defaults for the fields of a file's records. */
 interface Defaults {
   readonly prefix: string
   readonly middleware: string
-  /** `scope`, `method`, `body_limit_kb` and `error_format`, as they stand there. */
+  /** The fields of `replacedFields`, unchanged. */
   readonly fields: Readonly<Record<string, unknown>>
 }
 
 const noDefaults: Defaults = { prefix: '', middleware: '', fields: {} }
-const replacedFields = ['scope', 'method', 'body_limit_kb', 'error_format']
+const replacedFields = ['scope', 'method', 'body_limit_kb', 'request_timeout_s', 'error_format', 'deprecated', 'hidden']
 const defaultFields = ['prefix', 'middleware', ...replacedFields]
 
 /**
@@ -120,16 +120,18 @@ function readRouteFile(folder: string, file: string, rules: RecordRules, found: 
     const forms = 'a JSON array of route records, or an object {"defaults": {...}, "routes": [...]}'
     return found.refuseFile(file, `a route file is ${forms}`)
   }
-  const { routes, defaults: given = {}, ...others } = value
-  const problems = Object.keys(others).map((name) => unknownMember('the file', name, ['defaults', 'routes']))
+  const { routes, defaults: given = {}, $schema: schema = '', ...others } = value
+  const known = ['defaults', 'routes', '$schema']
+  const problems = Object.keys(others).map((name) => unknownMember('the file', name, known))
+  if (typeof schema !== 'string') problems.push(`$schema must be a string: it is ${quote(schema)}`)
   const defaults = readDefaults(given, rules, problems)
   for (const problem of problems) found.refuseFile(file, problem)
-  const format = defaults.fields['error_format'] as ErrorFormat | undefined // It has been checked.
+  const format = defaults.fields['error_format'] as ErrorFormat | undefined // checked above
   if (defaults.prefix !== '' && format !== undefined) {
     found.formats.push({ prefix: parsePattern(defaults.prefix), format })
   }
   readRecords(file, routes as readonly unknown[], defaults, rules, found)
-  if (problems.length > 0) found.files.pop() // Its records are read for their problems alone.
+  if (problems.length > 0) found.files.pop() // Its records were read only for their problems.
 }
 
 function readJson(folder: string, file: string, found: Findings): unknown {
@@ -156,7 +158,7 @@ function readDefaults(given: unknown, rules: RecordRules, problems: string[]): D
   const { prefix = '', middleware = '', ...fields } = given
   const isPrefix = given['prefix'] === undefined || (typeof prefix === 'string' && /^\/.*[^/]$/s.test(prefix))
   if (!isPrefix) problems.push(`defaults: prefix must begin with / and not end with one: it is ${quote(prefix)}`)
-  // A record with these fields and no others of its own shows what is wrong with them.
+  // A minimal record with these fields reveals the problems with them.
   const url = isPrefix ? joined(prefix as string, '/') : '/'
   const probe = { name: 'n', url, action: 'a.js', middleware, ...fields }
   const parsed = parseRecord(probe, rules)
@@ -185,9 +187,10 @@ function readRecords(
 ): void {
   const records: RouteFile['records'][number][] = []
   for (const [index, value] of values.entries()) {
-    if (isObject(value) && value['defaults'] !== undefined && value['defaults'] !== false) {
-      const name = typeof value['name'] === 'string' ? value['name'] : ''
-      found.note(found.problems, { file, index, name, error: 'defaults must be false, or be left out' })
+    const problem = problemOfChoice(value)
+    if (problem !== undefined) {
+      const name = isObject(value) && typeof value['name'] === 'string' ? value['name'] : ''
+      found.note(found.problems, { file, index, name, error: problem })
       continue
     }
     const parsed = parseRecord(withDefaults(value, defaults), rules)
@@ -210,20 +213,38 @@ function readRecords(
   found.files.push({ file, records })
 }
 
-/** The record with the defaults of its file; wrong fields stay as they are, for the messages about them. */
-function withDefaults(value: unknown, { prefix, middleware, fields }: Defaults): unknown {
+/** Checks the member `defaults` of a record, which chooses among those of its file. */
+function problemOfChoice(value: unknown): string | undefined {
+  const chosen = isObject(value) ? value['defaults'] : undefined
+  if (chosen === undefined || chosen === false) return undefined
+  const unknown = Array.isArray(chosen) ? chosen.find((name) => !defaultFields.includes(name as string)) : undefined
+  if (unknown !== undefined) return unknownMember('defaults', String(unknown), defaultFields)
+  return Array.isArray(chosen) ? undefined : 'defaults must be false or a list of their names, or be left out'
+}
+
+/** Adds the defaults of the file to a record. Invalid fields stay unchanged, for the messages about them. */
+function withDefaults(value: unknown, all: Defaults): unknown {
   if (!isObject(value)) return value
-  const { defaults, ...record } = value
-  if (defaults === false) return record
+  const { defaults: chosen, ...record } = value
+  if (chosen === false) return record
+  const { prefix, middleware, fields } = Array.isArray(chosen) ? chosenFrom(all, chosen) : all
   const result: Record<string, unknown> = { ...fields, ...record }
   for (const name of ['url', 'pattern']) {
     const url = record[name]
     if (typeof url === 'string' && url.startsWith('/')) result[name] = joined(prefix, url)
   }
-  const { middleware: own = '' } = record
-  if (middleware !== '' && typeof own === 'string') {
-    const names = `${middleware},${own}`.split(',').map((name) => name.trim())
+  const { middleware: added = '' } = record
+  if (middleware !== '' && typeof added === 'string') {
+    const names = `${middleware},${added}`.split(',').map((name) => name.trim())
     result['middleware'] = [...new Set(names.filter((name) => name !== ''))].join(',')
   }
   return result
+}
+
+function chosenFrom({ prefix, middleware, fields }: Defaults, names: readonly unknown[]): Defaults {
+  return {
+    prefix: names.includes('prefix') ? prefix : '',
+    middleware: names.includes('middleware') ? middleware : '',
+    fields: Object.fromEntries(Object.entries(fields).filter(([name]) => names.includes(name))),
+  }
 }

@@ -1,6 +1,6 @@
 /**
- * The application's routes: those of the route files, and on top the routes of the desired state, which were added or
- * deleted while the server runs.
+ * The application's routes: those of the route files, and over them the routes of the desired state, which were added
+ * or deleted at run time.
  */
 import type { Chain } from '../chain/compose.ts'
 import type { GoodRecord } from './record.ts'
@@ -21,7 +21,7 @@ export interface RouteSources {
 
 /**
  * Builds the routes of the entries of a state.
- * @param known the routes that were built before
+ * @param known the routes built before
  * @param build rejects with RouteRefusedError
  */
 export async function buildEntries(
@@ -38,25 +38,25 @@ export async function buildEntries(
 }
 
 /**
- * Returns all routes in their order: those of the files that no entry deletes, then those that only entries have.
- * @throws RouteRefusedError for an entry whose name another record in the files has
+ * Returns all routes in order: those of the files that no entry deletes, then those that only entries contain.
+ * @throws RouteRefusedError for an entry whose name a different record in the files has
  */
 export function joinRoutes({ files, built }: RouteSources, entries: readonly RouteEntry[]): readonly Route<Chain>[] {
   const hidden = new Set(entries.filter((entry) => entry.record === undefined || entry.hides).map(({ name }) => name))
-  const ofFiles = files.filter(({ record }) => !hidden.has(record.name))
-  const records = new Map(ofFiles.map(({ record }) => [record.name, record]))
+  const inFiles = files.filter(({ record }) => !hidden.has(record.name))
+  const records = new Map(inFiles.map(({ record }) => [record.name, record]))
   const added = entries.flatMap((entry) => {
     const route = built.get(keyOf(entry))?.route
     if (route === undefined) return []
-    const there = records.get(entry.name)
-    if (there === undefined) return [route]
-    if (JSON.stringify(there) === JSON.stringify(route.record)) return []
+    const existing = records.get(entry.name)
+    if (existing === undefined) return [route]
+    if (JSON.stringify(existing) === JSON.stringify(route.record)) return []
     throw new RouteRefusedError(entry.name, false, [new NameTakenError(entry.name).message])
   })
-  return [...ofFiles, ...added]
+  return [...inFiles, ...added]
 }
 
-/** The results of the entries that were not built before, by name; their routes are in the registry. */
+/** Returns the results of the entries not built before, by name; their routes must be in the registry. */
 export function resultsOf(
   built: RouteSources['built'],
   known: RouteSources['built'],
@@ -69,7 +69,7 @@ export function resultsOf(
   }))
 }
 
-/** Reasons why a route cannot serve yet, and the route that answers in its place. */
+/** Returns why a route cannot serve yet, and which route shadows it. */
 function warningsOf({ route, warnings, problem }: BuiltEntry, registry: Registry<Chain>): readonly string[] {
   const hiding = registry.shadowedBy(route)?.record.name
   return [
@@ -79,7 +79,7 @@ function warningsOf({ route, warnings, problem }: BuiltEntry, registry: Registry
   ]
 }
 
-/** The key of an entry; two states of one version may have different records of one name. */
+/** Returns the key of an entry; two states of one version may have different records with one name. */
 function keyOf({ at, record }: RouteEntry): string {
   return `${at} ${JSON.stringify(record)}`
 }

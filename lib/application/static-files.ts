@@ -1,12 +1,12 @@
-/** The static files of a configuration: those of the folder `paths.public`. */
+/** The static files of a configuration, in the folder `paths.public`. */
 import { reasonOf } from '../base/reason.ts'
 import { errorOfValues, type LoadedConfig } from '../config/load.ts'
 import { publicFolder } from '../config/together.ts'
-import { createStaticFiles, type StaticFiles } from '../static/static.ts'
+import { StaticFiles } from '../static/static.ts'
 
 /**
- * Opens the folder; undefined when the configuration names none.
- * @param report called when a file could not be sent to its end
+ * Opens the folder, if the configuration names one.
+ * @param report called when a file could not be sent completely
  * @throws ConfigError
  */
 export function openStaticFiles(
@@ -16,9 +16,12 @@ export function openStaticFiles(
   const folder = publicFolder(loaded)
   if (folder === undefined) return undefined
   try {
-    return createStaticFiles({
+    return new StaticFiles({
       folder,
-      onFailure: (file, error) => report(`${file} could not be sent to its end`, error),
+      fallback: loaded.config['static.fallback'],
+      types: loaded.config['static.types'] as Readonly<Record<string, string>>, // They have been checked.
+      immutable: loaded.config['static.immutable'],
+      onFailure: (file, error) => report(`${file} could not be sent completely`, error),
     })
   } catch (error) {
     throw errorOfValues(loaded, [{ key: 'paths.public', text: `paths.public: ${reasonOf(error)}` }], error)

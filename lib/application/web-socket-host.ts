@@ -1,7 +1,8 @@
 /**
- * The WebSockets of a server, whose code is loaded with the first module that exports `websocket`: at the start, at a
+ * The WebSockets of a server. Their code is loaded with the first module that exports `websocket`: at the start, at a
  * reload, or when such a route is added.
  */
+import { loadRoom } from '../config/load-room.ts'
 import type { PoolCounts } from '../core/pool.ts'
 import type { CoreContext } from '../http/context.ts'
 import type { UpgradeReply } from '../http/reply.ts'
@@ -10,7 +11,7 @@ import type { createWebSockets, WebSockets } from '../websocket/sockets.ts'
 
 type WebSocketsOptions = Parameters<typeof createWebSockets>[0]
 
-/** Serves WebSockets once they are loaded. Until then it has no connections. */
+/** Serves WebSockets once their code is loaded. Until then it has no connections. */
 export class WebSocketHost {
   readonly #options: WebSocketsOptions
   #loading: Promise<void> | undefined
@@ -21,7 +22,7 @@ export class WebSocketHost {
     this.#options = options
   }
 
-  /** Loads the code, once. */
+  /** Loads the code, once. Rejects with MissingRoomError. */
   load(): Promise<void> {
     return (this.#loading ??= this.#load())
   }
@@ -53,7 +54,7 @@ export class WebSocketHost {
   }
 
   async #load(): Promise<void> {
-    const { createWebSockets } = await import('../websocket/sockets.ts')
+    const { createWebSockets } = await loadRoom('the export websocket', () => import('../websocket/sockets.ts'))
     this.#loaded = createWebSockets(this.#options)
     if (this.#isStopping) this.#loaded.stop()
   }

@@ -1,7 +1,7 @@
 /**
- * Waits for a promise, but no longer than a given time. No timer stays behind.
- * @param ms from 0; below 0 counts as 0
- * @returns whether it resolved in time; rejects when it rejected in time. A later rejection is ignored
+ * Waits for a promise, but no longer than a given time. Leaves no timer behind.
+ * @param ms negative values count as 0
+ * @returns whether it resolved in time; rejects if it rejected in time. A later rejection is ignored
  */
 export async function endsWithin(ms: number, promise: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined

@@ -1,8 +1,9 @@
 /**
- * A heartbeat: one interval that calls many members. It runs while there is a member, and keeps no process alive.
+ * A heartbeat: one interval that calls many members. It runs while there are members, and does not keep the process
+ * alive.
  *
- * Time is counted in beats, not read from a clock: a process that was stopped, or a machine that slept, counts one beat
- * for all of that time, so that no connection is cut for bytes that only this process had no time to read.
+ * Time is counted in beats, not read from a clock: after a suspended process or a sleeping machine, all of that time
+ * counts as one beat, so that no connection is cut for bytes that only this process had no time to read.
  */
 
 /** A member of a heartbeat. */
@@ -33,18 +34,18 @@ export class Heartbeat<One extends Beating = Beating> {
     return this.#all.size
   }
 
-  /** Whether the interval runs. */
+  /** Whether the interval is running. */
   get running(): boolean {
     return this.#timer !== undefined
   }
 
-  /** Adds a member; adding it again changes nothing. */
+  /** Adds a member; adding it again has no effect. */
   add(one: One): void {
     this.#all.add(one)
     this.#timer ??= setInterval(() => this.beat(), this.#intervalMs).unref()
   }
 
-  /** Removes a member, if it is one. */
+  /** Removes a member, if present. */
   remove(one: One): void {
     this.#all.delete(one)
     if (this.#all.size > 0) return
@@ -52,7 +53,7 @@ export class Heartbeat<One extends Beating = Beating> {
     this.#timer = undefined
   }
 
-  /** One beat, as the interval makes it. */
+  /** Performs one beat, as the interval does. */
   beat(): void {
     this.#now += 1
     for (const one of this.#all) one.beat(this.#now)

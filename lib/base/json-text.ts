@@ -1,26 +1,26 @@
 /**
- * The text of a value that is kept or sent as JSON: in a session or a flash bag, as an event, as a member of presence.
+ * Converts a value that is stored or sent as JSON: in a session or a flash bag, as an event, as a member of presence.
  *
- * `JSON.stringify` is silent about what it cannot hold: a Map becomes `{}`, NaN becomes null. Who keeps such a value
- * would notice only when it is read, so it is refused here. The text is made first and the value checked afterwards: a
+ * `JSON.stringify` silently drops what JSON cannot hold: a Map becomes `{}`, NaN becomes null. This would be noticed
+ * only when the value is read, so it is refused here. The text is made first and the value checked afterwards: a
  * replacer function would take several times as long.
  */
 import { isError, reasonOf } from './reason.ts'
 
-/** What is wrong with a value, or with something in it. */
+/** The problem with a value, or with something in it. */
 interface Problem {
-  /** The members that lead to it, such as `lines.0.total`; empty for the value itself. */
+  /** The path of members, such as `lines.0.total`; empty for the value itself. */
   readonly path: string
   /** The end of a sentence: `is a Map: ...`. */
   readonly reason: string
 }
 
 /**
- * Returns the JSON of a value. What has `toJSON` is what that returns: a Date is a text. A member of an object that is
- * undefined is left out.
+ * Returns the JSON of a value. `toJSON` is respected: a Date becomes a string. Undefined members of objects are
+ * omitted.
  * @param refused the beginning of the message
- * @throws TypeError, which names the path, for a value that JSON cannot hold, at any depth: undefined but as a member,
- *   a function, a symbol, a bigint, a number that is not finite, an invalid Date, a promise, a circular structure, and
+ * @throws TypeError, with the path, for a value that JSON cannot hold, at any depth: undefined except as a member, a
+ *   function, a symbol, a bigint, a number that is not finite, an invalid Date, a promise, a circular structure, and
  *   objects whose content is not in their members, such as a Map, a Set, a RegExp and an Error
  */
 export function jsonText(value: unknown, refused: string): string {
@@ -66,7 +66,7 @@ function problemInObject(value: object): Problem | undefined {
   }
   const keys = Object.keys(value)
   if (hidesContent(value, keys)) {
-    const advice = 'of which JSON holds nothing: give an object, a list or a text'
+    const advice = 'whose content JSON cannot hold: use an object, a list or a string'
     return { path: '', reason: `is of class ${value.constructor?.name ?? 'unknown'}, ${advice}` }
   }
   for (const key of keys) {
@@ -81,17 +81,17 @@ function below(key: string, { path, reason }: Problem): Problem {
   return { path: path === '' ? key : `${key}.${path}`, reason }
 }
 
-/** Whether the content of an object is not in its members, as that of a Map or of private fields. */
+/** Whether the content of an object is not in its members, such as a Map or private fields. */
 function hidesContent(value: object, keys: readonly string[]): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype === null || prototype === Object.prototype) return false
   if (value instanceof Map || value instanceof Set || value instanceof RegExp || isError(value)) return true
   const isPrimitive = value instanceof String || value instanceof Number || value instanceof Boolean
-  // The prototype of a plain object of another realm has none itself.
+  // The prototype of a plain object from another realm has no prototype itself.
   return keys.length === 0 && !isPrimitive && Object.getPrototypeOf(prototype) !== null
 }
 
-/** Whether a text is JSON without line breaks, as events are: a stream sends each event on one line. */
+/** Whether a text is JSON without line breaks, as required for events: a stream sends each event on one line. */
 export function isJsonLine(text: string): boolean {
   if (/[\r\n]/.test(text)) return false
   try {

@@ -1,9 +1,9 @@
 /**
- * Finds the name that a misspelled one probably means: `did you mean log.level?` It uses the optimal string alignment
- * distance, in which two swapped neighbouring letters are one mistake.
+ * Finds the name that a misspelled name probably means: `did you mean log.level?` Uses the optimal string alignment
+ * distance, in which two swapped adjacent letters are one mistake.
  */
 
-/** The candidate that is nearest to a word, the first of equals; undefined when none is near enough. */
+/** Returns the candidate nearest to a word, the first of equals; undefined if none is near enough. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   if (word.length > 100) return undefined
   let best: string | undefined
@@ -20,15 +20,15 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
 }
 
 /**
- * The end of a message about an unknown name: `: did you mean log.level?`; empty when no candidate is near.
- * @param shown how the message writes a name; as it is unless given
+ * Returns the end of a message about an unknown name: `: did you mean log.level?`; empty if no candidate is near.
+ * @param shown formats a name for the message; default: unchanged
  */
 export function didYouMean(word: string, candidates: Iterable<string>, shown = (name: string): string => name): string {
   const meant = nearest(word, candidates)
   return meant === undefined ? '' : `: did you mean ${shown(meant)}?`
 }
 
-/** How many letters must be added, removed, replaced or swapped with a neighbour to turn one text into the other. */
+/** Returns how many insertions, deletions, substitutions and swaps of adjacent letters turn one text into the other. */
 export function editDistance(from: string, to: string): number {
   let beforeLast: number[] = []
   let last = Array.from({ length: to.length + 1 }, (_, column) => column)

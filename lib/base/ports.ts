@@ -1,27 +1,27 @@
 /**
- * Ports that several rooms use: what they need of the logs and the metrics. Other ports stand where their one user is.
- * The rest of the server implements them structurally, and the composition root hands the implementations over.
+ * Ports that several rooms use, for logs and metrics. Other ports are defined next to their only user. The rest of the
+ * server implements them structurally, and the composition root passes the implementations.
  */
 
-/** A request that a line of the log is about. Its context is one, so nothing is copied. */
+/** The request of a log line. A context implements it, so nothing is copied. */
 export interface LoggedRequest {
-  /** The request id, which is made when it is first read. */
+  /** The request id, created on first read. */
   readonly id: string
-  /** The request id that is sent back; undefined while nobody has asked for one. */
+  /** The request id to send back; undefined until an id is needed. */
   readonly idToSend: string | undefined
   readonly method: string
   /** As sent, without the query. */
   readonly path: string
-  /** Empty when no route answers. */
+  /** Empty if no route matches. */
   readonly routeName: string
 }
 
-/** The details of a log line besides its message. */
+/** The details of a log line, in addition to its message. */
 export interface LogDetails {
-  /** What was thrown: its stack follows the line, with those of its causes. */
+  /** A thrown value: its stack follows the line, with the stacks of its causes. */
   readonly thrown?: unknown
   readonly request?: LoggedRequest
-  /** Whether the line as text begins with the method, path and route of `request`, which the message does not name. */
+  /** Whether the text line begins with method, path and route of `request`, which the message does not have. */
   readonly isLabelled?: boolean
   readonly status?: number
   readonly durationMs?: number
@@ -29,13 +29,13 @@ export interface LogDetails {
   readonly fields?: Readonly<Record<string, unknown>> | undefined
 }
 
-/** The log of one module. Its functions may be called without it. */
+/** The log of one module. Its functions do not depend on `this`. */
 export interface LogPort {
   debug(message: string, details?: LogDetails): void
   info(message: string, details?: LogDetails): void
   warn(message: string, details?: LogDetails): void
   error(message: string, details?: LogDetails): void
-  /** Whether a DEBUG line would be written now, so that the caller can save building it. */
+  /** Whether a DEBUG line would be written now, so that the caller can avoid building it. */
   readonly debugEnabled: boolean
 }
 
@@ -43,7 +43,7 @@ export interface LogPort {
 export interface Change {
   /** The address of the client, or the name of the signal. */
   readonly by: string
-  /** The user who was signed in to the panel. */
+  /** The signed-in user of the panel. */
   readonly user?: string | undefined
   readonly what: string
   /** The value before and after the change; any JSON. */
@@ -51,10 +51,10 @@ export interface Change {
   readonly to?: unknown
 }
 
-/** Gives the log of a module. */
+/** Returns the log of a module. */
 export type OpenLog = (module: string) => LogPort
 
-/** A request that has ended, as the metrics and the access log read it. The context is one, so nothing is copied. */
+/** A finished request, for metrics and access log. A context implements it, so nothing is copied. */
 export interface EndedRequest {
   readonly ip: string
   readonly method: string
@@ -63,16 +63,16 @@ export interface EndedRequest {
   /** `1.0` or `1.1`. */
   readonly httpVersion: string
   readonly sentStatus: number
-  /** The bytes of the answer's body. */
+  /** The bytes of the response body. */
   readonly sentBytes: number
-  /** The bytes of the request's body. */
+  /** The bytes of the request body. */
   readonly receivedBytes: number
   readonly durationMs: number
-  /** Whether the client disconnected while it waited for an event, which is no error. */
+  /** Whether the client disconnected while waiting for an event, which is not an error. */
   readonly leftWait: boolean
-  /** Empty when no route answered. */
+  /** Empty if no route matched. */
   readonly routeName: string
-  /** The request id that the client sent, if any. */
+  /** The client's request id, if any. */
   readonly givenId: string | undefined
   /** A request header field, by its lower-case name. */
   header(name: string): string | undefined
@@ -81,7 +81,7 @@ export interface EndedRequest {
 /** Counts requests. */
 export interface MetricsPort {
   /**
-   * @param timed whether the duration says how fast the server is; that of a wait does not
+   * @param timed whether the duration measures the server's speed, unlike the duration of a wait
    * @param endedAtMs milliseconds since 1970
    */
   record(request: EndedRequest, timed: boolean, endedAtMs: number): void

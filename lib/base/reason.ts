@@ -1,14 +1,14 @@
 /**
- * Thrown values. Anything can be thrown, and asking an object what it is may throw too.
+ * Thrown values. Anything can be thrown, and inspecting an object may throw too.
  */
 import { inspect } from 'node:util'
 
-/** The message of whatever was thrown: that of an Error, else the value as text. */
+/** Returns the message of a thrown value: the message of an Error, else the value as text. */
 export function reasonOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown)
 }
 
-/** Whether the value is an Error. A revoked proxy, which throws when asked, is none. */
+/** Whether the value is an Error. A revoked proxy, which throws on access, is not. */
 export function isError(value: unknown): value is Error {
   try {
     return value instanceof Error
@@ -22,7 +22,7 @@ export function isAbortError(thrown: unknown): boolean {
   return isError(thrown) && thrown.name === 'AbortError'
 }
 
-/** One value as text: an error's stack, else what `util.inspect` shows. Never empty, never throws. */
+/** Returns a value as text: an error's stack, else the output of `util.inspect`. Never empty, never throws. */
 export function textOf(value: unknown): string {
   try {
     if (isError(value) && typeof value.stack === 'string' && value.stack.trim() !== '') return value.stack

@@ -1,5 +1,5 @@
 /**
- * The last entries of something: a list in which the newest takes the place of the oldest.
+ * The most recent entries: a ring buffer in which the newest entry replaces the oldest.
  */
 
 /** Keeps the last entries. */
@@ -8,7 +8,7 @@ export class Recent<Entry> {
   readonly #entries: Entry[] = []
   #next = 0
 
-  /** @param size how many are kept, from 1 */
+  /** @param size the number of entries to keep, from 1 */
   constructor(size: number) {
     this.#size = size
   }
@@ -18,7 +18,7 @@ export class Recent<Entry> {
     this.#next = (this.#next + 1) % this.#size
   }
 
-  /** The entries, the oldest first. */
+  /** Returns the entries, oldest first. */
   list(): Entry[] {
     return [...this.#entries.slice(this.#next), ...this.#entries.slice(0, this.#next)]
   }

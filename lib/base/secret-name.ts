@@ -1,5 +1,5 @@
 /**
- * Whether the name of a field says that its value is a secret. Such a value is not shown, and not kept for a form.
+ * Recognizes names of secret fields. Their values are not shown, and not kept for a form.
  */
 
 const secretPart = /pass|secret|token|^_csrf$|^_resource_id$/i
@@ -7,7 +7,7 @@ const secretWords: ReadonlySet<string> = new Set(['otp', 'pin', 'cvc', 'cvv', 'c
 /** Between the words of `card_number`, `cardNumber`, `userPIN` and `otp1`. */
 const betweenWords = /[^A-Za-z]+|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/
 
-/** Whether a name contains `pass`, `secret` or `token`, has a word such as `pin` or `card`, or is that of a token. */
+/** Whether a name contains `pass`, `secret` or `token`, has a word such as `pin` or `card`, or is a built-in token. */
 export function mayBeSecret(name: string): boolean {
   return secretPart.test(name) || name.split(betweenWords).some((word) => secretWords.has(word.toLowerCase()))
 }

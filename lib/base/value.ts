@@ -1,18 +1,17 @@
 /**
- * Reads the values of settings by the rows of a table: those of `svc.json` and those of middleware.
+ * Reads the values of settings by the rows of a table, for `svc.json` and for middleware.
  *
- * Nothing is converted: `"8080"` is no port. A conversion would hide mistakes until one of them converts to a wrong
- * value.
+ * Nothing is converted: `"8080"` is not a port. Conversion would hide mistakes until one of them yields a wrong value.
  */
 
 interface Common {
   /** One or two sentences for `docs/configuration.md`. */
   readonly meaning: string
-  /** The value is a secret: no message shows it. */
+  /** The value is a secret and not shown in messages. */
   readonly secret?: true
 }
 
-/** Checks a value of the right type. Returns what it must be, `must be ...`; undefined when it is right. */
+/** Checks a value of the correct type. Returns what it must be, `must be ...`; undefined if it is valid. */
 export type Check<T> = (value: T) => string | undefined
 
 /** A row of the table: the kind of its values, their limits, their default and the meaning of the key. */
@@ -32,7 +31,7 @@ export type Row = Common &
     | {
         readonly kind: 'list'
         readonly default: readonly string[]
-        /** A text with a comma between two entries is a list too. */
+        /** Whether a comma-separated string is accepted too. */
         readonly commas?: true
         readonly check?: Check<string>
       }
@@ -51,17 +50,17 @@ export type ValueOf<R extends Row> = R extends { kind: 'boolean' }
           ? readonly string[]
           : string
 
-/** A value, or what is wrong with it: a text to follow the key, `must be 0 to 65535: it is -1`. */
+/** A value, or its problem: a text to follow the key, `must be 0 to 65535: it is -1`. */
 export type Reading = { readonly value: unknown } | { readonly problem: string }
 
-/** Reads a value by its row. A list is returned as a frozen copy. */
+/** Reads a value by its row. Lists are returned as frozen copies. */
 export function readValue(row: Row, value: unknown): Reading {
   if (row.kind === 'list') return readList(row, value)
   const wrong = problemOf(row, value)
   return wrong === undefined ? { value } : { problem: `${wrong}: it is ${shown(row, value)}` }
 }
 
-/** The values that a row allows, for people: `0 to 65535`, `` `prod` or `dev` ``. */
+/** Returns the allowed values of a row, for people: `0 to 65535`, `` `prod` or `dev` ``. */
 export function allowedValues(row: Row): string {
   switch (row.kind) {
     case 'boolean':
@@ -115,7 +114,7 @@ function readList(row: Row & { kind: 'list' }, value: unknown): Reading {
     if (wrong !== undefined) {
       return { problem: `has a wrong entry ${index + 1}: it ${wrong}, and is ${shown(row, entry)}` }
     }
-    list.push(entry as string) // `wrong` is set for everything else.
+    list.push(entry as string) // Everything else has been refused.
   }
   return { value: Object.freeze(list) }
 }

@@ -1,12 +1,12 @@
-/** The server's name and version, as the command line, the logs and the ping endpoint show them. */
+/** The server's name and version, as shown by the command line, the logs and the ping endpoint. */
 
-/** The version, the same as in `package.json`; a test holds them together. */
+/** The version; a test ensures that `package.json` has the same. */
 export const version = '0.9.0'
 
 /** Name and version: `svc/0.9.0`. */
 export const serverName = `svc/${version}`
 
-/** The parts of a loaded configuration that the first line of the log names. */
+/** The parts of a loaded configuration that the first log line shows. */
 interface Started {
   readonly config: { readonly 'app.env': string }
   readonly file?: string | undefined
@@ -14,8 +14,8 @@ interface Started {
 }
 
 /**
- * The first line of the log.
- * @param more more about the process, with `, ` at its end
+ * Returns the first line of the log.
+ * @param more more about the process, ending with `, `
  */
 export function startLine({ config, file, localFile }: Started, more = ''): string {
   const started = `${serverName} on Node ${process.versions.node}, ${config['app.env']}, process ${process.pid}`

@@ -2,22 +2,22 @@
  * Composes a route's middleware and its action into one function, once, when the route is registered.
  *
  * Middleware is an onion: `(ctx, next) => { before; await next(); after }`. Its return value is ignored: the reply is
- * what the action returned, or what `ctx.json()` and the like set.
+ * the action's return value, or is set by `ctx.json()` and the like.
  *
  * Surprise: a chain of synchronous functions is answered without a promise, which is why `next()` returns `void |
- * Promise<void>`: write `await next()` or `return next()`, not `next().then()`. A middleware that does neither gets a
- * line in the log; the middleware before it and the answer still wait for the rest of the chain.
+ * Promise<void>`: write `await next()` or `return next()`, not `next().then()`. A middleware that does neither causes a
+ * log line; the middleware before it and the response still wait for the rest of the chain.
  */
 import type { CoreContext } from '../http/context.ts'
 import type { Reply } from '../http/reply.ts'
 import { dropStream, replyOf } from '../http/returned.ts'
 
-/** Runs the rest of the chain. Call it once at most. */
+/** Runs the rest of the chain. Call it at most once. */
 export type Next = () => void | Promise<void>
 
 /**
- * Written as methods, so that the compiler accepts a function that asks for a context with members of features, such as
- * `CoreContext & SessionMembers`. Which features a server has is decided where it is put together, in `app.ts`.
+ * Declared as methods, so that the compiler accepts a function that requires a context with members of features, such
+ * as `CoreContext & SessionMembers`. `app.ts`, which assembles the server, decides which features it has.
  */
 interface Functions {
   middleware(ctx: CoreContext, next: Next): void | Promise<void>
@@ -27,30 +27,30 @@ interface Functions {
 /** A middleware function. */
 export type Middleware = Functions['middleware']
 
-/** A middleware with the name under which a route asks for it. */
+/** A middleware with the name that routes use for it. */
 interface NamedMiddleware {
   readonly name: string
   readonly run: Middleware
 }
 
-/** An action: what it returns becomes the reply; undefined leaves what the context already replied. */
+/** An action: its return value becomes the reply; undefined keeps the reply of the context. */
 export type Action = Functions['action']
 
-/** A whole route, ready to run. It throws or rejects with what the chain threw. */
+/** A whole route, ready to run. It throws or rejects with the error of the chain. */
 export type Chain = (ctx: CoreContext) => Reply | Promise<Reply>
 
-/** Receives problems that no answer can report. */
+/** Receives problems that no response can report. */
 export interface ChainReports {
-  /** An error after the request had been answered; only a `next()` that is not awaited causes one. */
+  /** An error after the request was answered; caused only by a `next()` that is not awaited. */
   readonly late: (ctx: CoreContext, error: unknown) => void
-  /** A middleware or an action did what has no effect, or a wrong one. The message says what to write. */
+  /** A mistake in a middleware or an action. The message says how to fix it. */
   readonly misuse: (ctx: CoreContext, message: string) => void
 }
 
-/** A layer with all that is below it. */
+/** A layer with all layers below it. */
 type Step = (ctx: CoreContext) => void | Promise<void>
 
-/** A middleware in its place. */
+/** A middleware with the rest of its chain. */
 interface Layer extends NamedMiddleware {
   readonly rest: Step
   readonly reports: ChainReports
@@ -84,18 +84,18 @@ export function compose(layers: readonly NamedMiddleware[], action: Action, repo
 }
 
 /**
- * One run of a layer with all that is below it. It ends no sooner than what is below, even where the middleware does
- * not wait: the layers before it save a session when all has ended. It fails with what failed below, unless the
- * middleware waited for that, and either failed as well or set a reply.
+ * One run of a layer with all layers below it. It does not end before the layers below, even if the middleware does not
+ * wait: layers above it save a session when everything has ended. It fails with the error from below, unless the
+ * middleware waited for that and either failed as well or set a reply.
  *
- * It is made for each layer of each request, so it is one object, with one function for `next`. No method is private:
- * V8 marks each object of a class that has private methods, by a call of its runtime.
+ * Created for each layer of each request, so it is one object, with one function for `next`. No method is private: V8
+ * marks each object of a class with private methods, by a runtime call.
  */
 class Pass {
   readonly #ctx: CoreContext
   readonly #layer: Layer
   #state: 'entered' | 'called' | 'over' = 'entered'
-  /** The promise of the layers below, while they run; undefined when they are done, or needed no promise. */
+  /** The promise of the layers below while they run; undefined when they are done or needed no promise. */
   #below: Promise<void> | undefined = undefined
   #failure: Failure | undefined = undefined
 
@@ -154,28 +154,28 @@ class Pass {
 
   returned(): void | Promise<void> {
     const { name, reports } = this.#layer
-    // A layer that does not call `next()` ends the chain, so it must have replied.
+    // A layer that does not call `next()` ends the chain, so it must reply.
     if (this.#state === 'entered' && this.#ctx.reply === undefined) {
       const problem = `middleware ${name} neither replied nor called next(): the client gets 404`
       reports.misuse(this.#ctx, `${problem}; write \`await next()\` in it`)
     }
     this.#state = 'over'
     if (this.#failure !== undefined && this.#failure.reply === this.#ctx.reply) throw this.#failure.error
-    if (this.#below !== undefined) this.tellOfMissingAwait()
+    if (this.#below !== undefined) this.reportMissingAwait()
     return this.#below
   }
 
   threw(error: unknown): Promise<void> {
     this.#state = 'over'
     if (this.#below === undefined) throw error
-    this.tellOfMissingAwait()
+    this.reportMissingAwait()
     const rethrow = (): never => {
       throw error
     }
     return this.#below.catch((later: unknown) => this.#layer.reports.late(this.#ctx, later)).then(rethrow)
   }
 
-  tellOfMissingAwait(): void {
+  reportMissingAwait(): void {
     const { name, reports } = this.#layer
     reports.misuse(
       this.#ctx,

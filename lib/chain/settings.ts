@@ -1,9 +1,9 @@
 /**
- * The contract of the server's own middleware, and its settings: each group of middleware has a group of settings in
- * the middleware configuration (`setup`), read by a table with one row a key, as `svc.json` is.
+ * The contract of the built-in middleware and its settings: each group of middleware has a group of settings in the
+ * middleware configuration (`setup`), read by a table with one row per key, like `svc.json`.
  *
  * The functions stay the same for the life of the server. A reload changes the settings that they read: `prepare` reads
- * new ones, `commit` takes them into use, `abandon` drops them.
+ * new settings, `commit` applies them, `abandon` drops them.
  */
 import { isObject } from '../base/object.ts'
 import { didYouMean } from '../base/nearest.ts'
@@ -20,7 +20,7 @@ type SettingsTable = Readonly<Record<string, Row>>
 /** The values of a group; every key has one. */
 export type SettingsOf<Table extends SettingsTable> = { readonly [Key in keyof Table]: ValueOf<Table[Key]> }
 
-/** The settings cannot be used. */
+/** The settings are invalid. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError'
   /** Each problem with its key and value. */
@@ -34,40 +34,43 @@ export class SettingsError extends Error {
 
 /** Settings that have been read. Either `commit` or `abandon` is called, once. */
 export interface PreparedSettings {
-  /** Mistakes that do no harm. */
+  /** Harmless mistakes. */
   readonly warnings: readonly string[]
-  /** Why the group's middleware cannot work with these settings, such as a missing key; undefined when it can. */
+  /** Why the group's middleware cannot work with these settings, such as a missing key; undefined if it can. */
   readonly unready?: string | undefined
-  /** Middleware that these settings name, by its name; none unless given. */
+  /** Middleware that these settings define, by name. */
   readonly middleware?: ReadonlyMap<string, Middleware>
   commit(): void
-  /** Drops them; absent where there is nothing to drop. */
+  /** Drops the settings; absent if there is nothing to drop. */
   abandon?(): void
 }
 
-/** A group of the server's own middleware. */
+/** A group of built-in middleware. */
 export interface BuiltInGroup {
   /** The name of its settings: `csrf` for `setup.csrf`. */
   readonly name: string
-  /** The rows of its settings, for reading and for the documentation. */
-  readonly table: SettingsTable
+  /** The rows of its settings, for the documentation; absent where they are in a room that is loaded later. */
+  readonly table?: SettingsTable
   /** Its middleware by name. */
   readonly middleware: ReadonlyMap<string, Middleware>
-  /** By the name of a middleware of this group: the one that must come before it on a route. */
+  /** By the name of a middleware of this group: the middleware that must come before it on a route. */
   readonly requires?: ReadonlyMap<string, string>
-  /** Loads code that only a group with settings needs; called before the first `prepare` that is given some. */
+  /**
+   * Loads code that only a group with settings needs; called before a `prepare` that is given some.
+   * @throws SettingsError when this installation does not have it
+   */
   load?(): Promise<void>
   /**
-   * Reads settings without taking them into use.
-   * @param given the group's value in the file; undefined when the file has none
+   * Reads settings without applying them.
+   * @param given the group's value in the file; undefined if absent
    * @throws SettingsError with every problem
    */
   prepare(given: unknown): PreparedSettings
 }
 
 /**
- * Reads a group whose settings can always be used.
- * @param use takes the settings into use
+ * Reads a group whose settings can always be applied.
+ * @param use applies the settings
  * @throws SettingsError as `readSettings` does
  */
 export function prepareSettings<Table extends SettingsTable>(
@@ -80,14 +83,19 @@ export function prepareSettings<Table extends SettingsTable>(
   return { warnings, commit: () => use(settings) }
 }
 
-/** Returns the table, with its values inferred as constants. */
+/** Returns the table with literal types. */
 export function settingsTable<const Table extends SettingsTable>(table: Table): Table {
   return table
 }
 
+/** Returns the value of `next` for a path as sent, also with its query: percent-encoded except `/`. */
+export function nextOf(path: string): string {
+  return encodeURIComponent(path).replaceAll('%2F', '/')
+}
+
 /**
- * Checks the value of a setting that redirects a client: a path on this host, or an http or https URL.
- * @returns what it must be, to follow the setting's name in a message; undefined when it is right
+ * Checks the target of a redirect setting: a path on this host, or an http or https URL.
+ * @returns what it must be, to follow the setting's name in a message; undefined if it is valid
  */
 export function checkRedirect(text: string): string | undefined {
   if (pathShape.test(text) || (urlShape.test(text) && URL.canParse(text))) return undefined
@@ -96,7 +104,7 @@ export function checkRedirect(text: string): string | undefined {
 
 /**
  * Reads a group.
- * @param given its value in the file; undefined when the file has none
+ * @param given its value in the file; undefined if absent
  * @returns every key's value or default, and a warning for each unknown key
  * @throws SettingsError with every problem
  */

@@ -1,25 +1,27 @@
 /**
- * The command line: reads the arguments, runs the command that they name, and ends with its exit status.
+ * The command line: reads the arguments, runs the command, and exits with its status.
  */
 import { existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { createApp, loadAsked, type App } from '../app.ts'
+import { createApp, type App } from '../app.ts'
 import { reasonOf } from '../base/reason.ts'
 import { version } from '../base/version.ts'
-import { numberVariable, takeProcessNumber } from '../cluster/process-number.ts'
+import { loadRoom, MissingRoomError } from '../config/load-room.ts'
+import { loadRooms } from '../composition/rooms.ts'
+import { numberVariable, takeProcessNumber } from '../process/process-number.ts'
 import { ConfigError, errorOfValues, findConfigFile, loadConfig, type LoadedConfig } from '../config/load.ts'
 import { processCount } from '../config/together.ts'
 import { ReloadError, type CommandType } from '../control/commands.ts'
 import { ignoreConsoleErrors } from '../log/console.ts'
-import type { Given, PassedSecrets } from '../systemd/service.ts'
+import type { PassedSecrets, PassedToProcess } from '../systemd/service.ts'
 import { foreignCluster, foreignWorkers, severalInCluster } from './foreign-cluster.ts'
 import { helpText, parseOptions, type CommandOptions } from './options.ts'
-import { exitStatus, handleSignals, handleUncaught, isFileError, isOfOperator, logFatal } from './process.ts'
-import { textOfFileError } from './process.ts'
-import { RunMark } from './run-mark.ts'
+import { exitStatus, handleSignals, handleUncaught, isFileError, isOfOperator, logFatal } from '../process/process.ts'
+import { textOfFileError } from '../process/process.ts'
+import { RunMark } from '../process/run-mark.ts'
 
-/** With one of these variables a service manager, or an operator, may pass something to this process. */
+/** The variables by which a service manager, or an operator, may pass something to this process. */
 const passedIn = [
   ...['SVC_APP_KEY', 'SVC_APP_KEY_PREVIOUS', 'SVC_SHARED_PASSWORD', 'SVC_METRICS_TOKEN'],
   ...['CREDENTIALS_DIRECTORY', 'INVOCATION_ID', 'NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID'],
@@ -27,12 +29,21 @@ const passedIn = [
 ]
 
 /**
- * Runs the program. Resolves when a command is done that loads no modules of the application; the other commands end
- * the process themselves, since such modules may have left timers and sockets behind.
+ * Runs the program. Resolves after a command that loads no modules of the application; the other commands exit the
+ * process themselves, since such modules may leave timers and sockets open.
  */
 export async function main(args: readonly string[]): Promise<void> {
   ignoreConsoleErrors()
-  const options = parseOptions(args)
+  try {
+    await run(parseOptions(args))
+  } catch (error) {
+    if (!(error instanceof MissingRoomError)) throw error
+    process.stderr.write(`${error.message}\n`)
+    process.exitCode = exitStatus.config
+  }
+}
+
+async function run(options: ReturnType<typeof parseOptions>): Promise<void> {
   switch (options.word) {
     case 'usage':
       process.stderr.write(`${options.error}\n\n${helpText}`)
@@ -45,25 +56,34 @@ export async function main(args: readonly string[]): Promise<void> {
       process.stdout.write(`svc ${version}\n`)
       return
     case 'init': {
-      const { init } = await import('./init.ts')
+      const { init } = await loadRoom('svc init', () => import('../commands/init.ts'))
       process.exitCode = init(options.folder, options.typeScript)
       return
     }
     case 'check': {
-      const { check } = await import('./check.ts')
+      const { check } = await loadRoom('svc check', () => import('../commands/check.ts'))
       return exit(await check(() => loadWithKey(options)))
     }
     case 'routes': {
-      const { printRoutes } = await import('./check.ts')
+      const { printRoutes } = await loadRoom('svc routes', () => import('../commands/check.ts'))
       return exit(await printRoutes(() => loadWithKey(options)))
     }
+    case 'types': {
+      const { types } = await loadRoom('svc types', () => import('../commands/types.ts'))
+      process.exitCode = await types(() => loadWithKey(options), options.checks)
+      return
+    }
+    case 'openapi': {
+      const { openapi } = await loadRoom('svc openapi', () => import('../commands/openapi.ts'))
+      return exit(await openapi(() => loadWithKey(options), options.out))
+    }
     case 'passwd': {
-      const { passwd } = await import('./passwd.ts')
+      const { passwd } = await loadRoom('svc passwd', () => import('../commands/passwd.ts'))
       process.exitCode = await passwd(configFile(options).file, () => loadWithKey(options))
       return
     }
     case 'permissions': {
-      const { permissions } = await import('./permissions.ts')
+      const { permissions } = await loadRoom('svc permissions', () => import('../commands/permissions.ts'))
       process.exitCode = await permissions(configFile(options).file, () => loadWithKey(options), options)
       return
     }
@@ -75,11 +95,12 @@ export async function main(args: readonly string[]): Promise<void> {
 }
 
 /**
- * Loads the module that takes what was passed to this process, where there may be something: most servers are started
- * by hand or in a container.
+ * Loads the module that reads what was passed to this process, only if something may have been: most servers are
+ * started by hand or in a container.
  */
 async function loadService(): Promise<typeof import('../systemd/service.ts') | undefined> {
-  return passedIn.some((name) => process.env[name] !== undefined) ? import('../systemd/service.ts') : undefined
+  const found = passedIn.find((name) => process.env[name] !== undefined)
+  return found === undefined ? undefined : loadRoom(`the variable ${found}`, () => import('../systemd/service.ts'))
 }
 
 /** Reads the configuration for a command that starts no server. */
@@ -88,8 +109,8 @@ async function loadWithKey(options: CommandOptions): Promise<LoadedConfig> {
 }
 
 /**
- * Reads the configuration that the options name.
- * @param secrets replace those of the files
+ * Reads the configuration file named by the options.
+ * @param secrets replace those in the files
  * @throws ConfigError
  */
 function load(options: CommandOptions, secrets: PassedSecrets): LoadedConfig {
@@ -105,31 +126,31 @@ function configFile(options: CommandOptions): ReturnType<typeof findConfigFile> 
   return findConfigFile({ config: options.config, env: process.env, cwd: process.cwd(), packageFolder })
 }
 
-/** Runs a server: this process alone, or as the primary of several. */
+/** Runs a server: as a single process, or as the primary of several. */
 async function start(options: CommandOptions): Promise<void> {
   let app: App | undefined
   try {
     const service = await loadService()
     const warn = (message: string): void => app?.log('server').warn(message)
-    const given: Given = service?.takeGiven(process.env, process.pid, warn) ?? { notes: [] }
-    const { sharedPassword, listenFd, notifier, adapt } = given
-    const read = load(options, given)
+    const passed: PassedToProcess = service?.takePassed(process.env, process.pid, warn) ?? { notes: [] }
+    const { sharedPassword, listenFd, notifier, adapt } = passed
+    const read = load(options, passed)
     const foreign = foreignWorkers(process.env)
     const warnings = foreign > 1 ? [...read.warnings, foreignCluster] : read.warnings
     const loaded = { ...read, warnings, config: adapt?.(read.config) ?? read.config }
     const { file, isDemo } = configFile(options)
     const demo = { module: 'server', level: 'info', message: 'no svc.json here: running the demo application' } as const
-    const notes = isDemo ? [demo, ...given.notes] : given.notes
+    const notes = isDemo ? [demo, ...passed.notes] : passed.notes
     const count = processCount(loaded.config)
     if (count > 1 && foreign > 0) throw errorOfValues(loaded, [{ key: 'server.processes', text: severalInCluster }])
     const mark = new RunMark(resolve(loaded.folder, loaded.config['paths.cache']))
     if (count > 1) {
-      const { runPrimary } = await import('./primary.ts')
-      process.exit(await runPrimary(loaded, file, count, { ...given, notes }, mark))
+      const { runPrimary } = await loadRoom('server.processes', () => import('../cluster/run-primary.ts'))
+      process.exit(await runPrimary(loaded, file, count, { ...passed, notes }, mark))
     }
     app = createApp({
       loaded,
-      ...(await loadAsked(loaded.config)),
+      rooms: await loadRooms(loaded.config),
       configFile: file,
       watch: true,
       ...(sharedPassword !== undefined && { sharedPassword }),
@@ -138,7 +159,7 @@ async function start(options: CommandOptions): Promise<void> {
     })
     handleSignalsOf(app, notifier)
     handleUncaught(app)
-    // Started before the notes are logged: the first line of the log is that of the start.
+    // Start before logging the notes: the first line of the log announces the start.
     const started = app.start().then(({ url }) => {
       mark.begin()
       notifier?.ready(`listening on ${url}`)
@@ -146,7 +167,7 @@ async function start(options: CommandOptions): Promise<void> {
     for (const { module, level, message } of notes) app.log(module)[level](message)
     const last = mark.takeLast()
     if (last !== undefined) app.log('server').warn(last)
-    // A stop that comes during the start does not wait for the start.
+    // A stop during the start does not wait for the start.
     await Promise.race([started, app.stopped])
     await app.stopped
     mark.end()
@@ -170,11 +191,11 @@ async function startWorker(number: number): Promise<void> {
     process.exitCode = exitStatus.usage
     return
   }
-  const { runWorker } = await import('./worker.ts')
+  const { runWorker } = await loadRoom(numberVariable, () => import('../cluster/run-worker.ts'))
   await runWorker(number)
 }
 
-function handleSignalsOf(app: App, notifier: Given['notifier']): void {
+function handleSignalsOf(app: App, notifier: PassedToProcess['notifier']): void {
   const log = app.log('server')
   const apply = (type: CommandType): unknown => app.control.apply({ type })
   handleSignals(log, notifier, {
@@ -187,7 +208,7 @@ function handleSignalsOf(app: App, notifier: Given['notifier']): void {
   })
 }
 
-/** Ends the process when its output has been handed to the system. */
+/** Exits once the output has been written. */
 function exit(status: number): void {
   process.stdout.write('', () => process.exit(status))
 }

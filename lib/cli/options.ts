@@ -1,6 +1,6 @@
 /**
- * Reads the command line: the command, and the options before or behind it. It prints and throws nothing: wrong usage
- * is a result too, with a message that names the wrong part.
+ * Reads the command line: the command, and the options before or after it. It prints and throws nothing: wrong usage is
+ * a result too, with a message that names the wrong part.
  */
 import { parseArgs } from 'node:util'
 import { didYouMean } from '../base/nearest.ts'
@@ -10,27 +10,34 @@ import type { Config } from '../config/table.ts'
 
 /** The options of the commands that read the configuration. */
 export interface CommandOptions {
-  /** `--config` as given; undefined: the usual places are searched. */
+  /** `--config`; undefined: the usual places are searched. */
   readonly config: string | undefined
   /** `--host`, `--port` and `--env`, checked. */
   readonly overrides: Partial<Pick<Config, 'server.host' | 'server.port' | 'app.env'>>
 }
 
-/** The command that was given, or wrong usage. */
+/** The command to run, or wrong usage. */
 export type Command =
-  | ({ readonly word: Exclude<ServerWord, 'permissions'> } & CommandOptions)
+  | ({ readonly word: Exclude<ServerWord, keyof typeof ownOptions> } & CommandOptions)
   | ({ readonly word: 'permissions'; readonly write: readonly string[] } & CommandOptions)
+  | ({ readonly word: 'types'; readonly checks: boolean } & CommandOptions)
+  | ({ readonly word: 'openapi'; readonly out: string | undefined } & CommandOptions)
   | { readonly word: 'init'; readonly folder: string; readonly typeScript: boolean }
   | { readonly word: 'help' | 'version' }
-  /** Wrong usage, exit status 2: `error` says what is wrong. */
+  /** Wrong usage, exit status 2; `error` is the message. */
   | { readonly word: 'usage'; readonly error: string }
 
-type ServerWord = 'start' | 'check' | 'routes' | 'passwd' | 'permissions'
+type ServerWord = 'start' | 'check' | 'routes' | 'types' | 'openapi' | 'passwd' | 'permissions'
 
 /** The output of `--help`. */
 export const helpText = `Usage: svc [start] [options]   runs the server
        svc check [options]     checks configuration, routes, middleware, actions
        svc routes [options]    prints the route table
+       svc types [options] [--check]
+                               writes svc.routes.d.ts, the types of the routes;
+                               with --check only says whether it is old
+       svc openapi [options] [--out FILE]
+                               describes the routes as OpenAPI 3.1
        svc init DIR [--ts]     makes a new application in an empty folder;
                                with --ts in TypeScript
        svc passwd [options]    sets the admin's name and password in the file
@@ -53,7 +60,7 @@ Exit status: 0 done or stopped as asked, 1 failed while running, 2 wrong usage,
 78 wrong configuration.
 `
 
-const serverWords: readonly ServerWord[] = ['start', 'check', 'routes', 'passwd', 'permissions']
+const serverWords: readonly ServerWord[] = ['start', 'check', 'routes', 'types', 'openapi', 'passwd', 'permissions']
 const words: readonly string[] = [...serverWords, 'init']
 const options = {
   config: { type: 'string' },
@@ -61,31 +68,35 @@ const options = {
   port: { type: 'string' },
   env: { type: 'string' },
   write: { type: 'string', multiple: true },
+  check: { type: 'boolean' },
+  out: { type: 'string' },
   ts: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'v' },
 } as const
 const overrideKeys = { host: 'server.host', port: 'server.port', env: 'app.env' } as const
-const ofServer = ['config', ...Object.keys(overrideKeys)]
+/** The options of single commands. */
+const ownOptions = { permissions: ['write'], types: ['check'], openapi: ['out'] } as const
+const serverOptions = ['config', ...Object.keys(overrideKeys)]
 
 class UsageError extends Error {}
 
-/** Reads the arguments behind the program's name. `--help` and `--version` win over everything else that is valid. */
+/** Reads the arguments after the program's name. `--help` and `--version` take precedence over other valid ones. */
 export function parseOptions(args: readonly string[]): Command {
   try {
     return read(args)
   } catch (error) {
-    const { code = '', message } = error as NodeJS.ErrnoException // What parseArgs throws, and the functions here.
+    const { code = '', message } = error as NodeJS.ErrnoException // parseArgs and the functions here throw Errors.
     if (!(error instanceof UsageError) && !code.startsWith('ERR_PARSE_ARGS_')) throw error
-    return { word: 'usage', error: inOwnWords(message) }
+    return { word: 'usage', error: rephrase(message) }
   }
 }
 
-/** Node's message about an unknown option goes on with advice about arguments that begin with a dash. */
-function inOwnWords(message: string): string {
-  const given = /^Unknown option '([^']*)'/.exec(message)?.[1]
-  if (given === undefined) return message
-  return `unknown option ${given}${didYouMean(given, Object.keys(options).map((name) => `--${name}`))}`
+/** Replaces Node's message about an unknown option, which adds advice about arguments that begin with a dash. */
+function rephrase(message: string): string {
+  const unknown = /^Unknown option '([^']*)'/.exec(message)?.[1]
+  if (unknown === undefined) return message
+  return `unknown option ${unknown}${didYouMean(unknown, Object.keys(options).map((name) => `--${name}`))}`
 }
 
 function read(args: readonly string[]): Command {
@@ -95,7 +106,8 @@ function read(args: readonly string[]): Command {
   if (!words.includes(word)) throw new UsageError(`unknown word ${quoted(word)}${didYouMean(word, words)}`)
   if (values.help) return { word: 'help' }
   if (values.version) return { word: 'version' }
-  const taken = serverWord === undefined ? ['ts'] : word === 'permissions' ? [...ofServer, 'write'] : ofServer
+  const own: readonly string[] = Object.hasOwn(ownOptions, word) ? ownOptions[word as keyof typeof ownOptions] : []
+  const taken = serverWord === undefined ? ['ts'] : [...serverOptions, ...own]
   for (const [name, value] of Object.entries(values)) {
     if (!taken.includes(name)) throw new UsageError(`${word} does not take --${name}`)
     if ([value].flat().includes('')) throw new UsageError(`--${name} needs a value`)
@@ -107,7 +119,9 @@ function read(args: readonly string[]): Command {
   return { word: 'init', folder, typeScript: values.ts === true }
 }
 
-type Values = Readonly<Partial<Record<'config' | keyof typeof overrideKeys, string>> & { write?: readonly string[] }>
+type Values = Readonly<
+  Partial<Record<'config' | 'out' | keyof typeof overrideKeys, string>> & { write?: readonly string[]; check?: boolean }
+>
 
 function readServerWord(word: ServerWord, values: Values): Command {
   const overrides: Record<string, unknown> = {}
@@ -120,8 +134,10 @@ function readServerWord(word: ServerWord, values: Values): Command {
     if ('problem' in reading) throw new UsageError(`--${name} ${reading.problem}`)
     overrides[key] = reading.value
   }
-  const { config, write = [] } = values
-  return word === 'permissions' ? { word, write, config, overrides } : { word, config, overrides }
+  const { config, write = [], check = false, out } = values
+  if (word === 'permissions') return { word, write, config, overrides }
+  if (word === 'types') return { word, checks: check, config, overrides }
+  return word === 'openapi' ? { word, out, config, overrides } : { word, config, overrides }
 }
 
 function quoted(text: string): string {

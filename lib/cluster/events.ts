@@ -1,13 +1,13 @@
 /**
- * The events of a server with several processes. They lie in the primary, in a broker in memory, whose order is the
- * order for all workers. Each listener of a worker is a subscription in the primary, under a number of the worker.
+ * The events of a server with several processes. The primary keeps them in an in-memory broker, which orders them for
+ * all workers. Each listener in a worker is a subscription in the primary, under a number that the worker chose.
  *
- * An event of a channel reaches a worker before the answer of the call that caused it, in the same message. The worker
- * therefore calls listeners at the end of the turn: the code that awaits the answer runs before that, in a microtask.
+ * An event of a channel reaches a worker before the answer to the call that published it, in the same message. The
+ * worker therefore calls listeners at the end of the turn: code that awaits the answer runs earlier, in a microtask.
  */
 import type { Broker, ChannelListener, ChannelRead, QueueEvent, SourceLimits, Unsubscribe } from '../events/broker.ts'
 import type { SynchronousBroker } from '../events/local-broker.ts'
-import { Calls } from '../redis/calls.ts'
+import { Calls } from '../events/calls.ts'
 import { DisconnectedError, type Peer } from './peer.ts'
 import { remote, serve, type Remote } from './remote.ts'
 
@@ -40,7 +40,7 @@ export class ClusterBroker implements Broker {
     this.#peer = peer
     this.#primary = remote<Served>(peer, 'events')
     peer.on('events.heard', (heard) => {
-      if (!isHeard(heard)) throw new TypeError('An event that the primary sent is damaged: it was ignored')
+      if (!isHeard(heard)) throw new TypeError('Ignored a damaged event from the primary')
       const count = this.#heard.push(heard)
       if (count === 1) setImmediate(() => this.#callListeners())
     })
@@ -74,7 +74,7 @@ export class ClusterBroker implements Broker {
     return this.#calls.run(() => this.#primary.putBack(queue, event))
   }
 
-  /** The primary keeps no copy of an event that was taken. */
+  /** No-op: the primary keeps no copy of a taken event. */
   handedOut(): void {}
 
   onAvailable(queue: string, hear: () => void): Promise<Unsubscribe> {
@@ -86,10 +86,10 @@ export class ClusterBroker implements Broker {
     void this.#peer.closed.then(() => listener(new DisconnectedError('The channel to the primary has closed')))
   }
 
-  /** The primary sweeps. */
+  /** No-op: the primary sweeps. */
   sweep(): void {}
 
-  /** Resolves when all calls are answered and undelivered events have been put back. */
+  /** Resolves when all calls are answered and undelivered events are back in their queues. */
   close(): Promise<void> {
     return this.#calls.settled()
   }
@@ -129,7 +129,7 @@ function inJson({ maxEvents, maxAgeMs }: SourceLimits): SourceLimits {
 
 const sweepEveryMs = 60_000
 
-/** Makes the primary's side, the events of all workers, over a broker that nobody else uses. */
+/** Makes the primary's side, the events of all workers, on top of a broker that has no other user. */
 export function hostBroker(broker: SynchronousBroker) {
   const timer = setInterval(() => broker.sweep(), sweepEveryMs).unref()
   return {
@@ -145,7 +145,7 @@ export function hostBroker(broker: SynchronousBroker) {
         subscribe: (channel, listener) => {
           // The broker in memory has no gaps.
           const hear: ChannelListener = (heard) => {
-            if (!('gap' in heard)) peer.tell('events.heard', [listener, heard.id, heard.text])
+            if (!('gap' in heard)) peer.notify('events.heard', [listener, heard.id, heard.text])
           }
           subscriptions.set(listener, broker.subscribe(channel, hear))
         },
@@ -153,7 +153,7 @@ export function hostBroker(broker: SynchronousBroker) {
         take: (queue) => broker.take(queue),
         putBack: (queue, event) => broker.putBack(queue, event),
         listen: (queue, listener) => {
-          subscriptions.set(listener, broker.onAvailable(queue, () => peer.tell('events.available', listener)))
+          subscriptions.set(listener, broker.onAvailable(queue, () => peer.notify('events.available', listener)))
         },
         leave: (listener) => {
           subscriptions.get(listener)?.()
@@ -169,7 +169,7 @@ export function hostBroker(broker: SynchronousBroker) {
       return broker.dropped
     },
     sweep: (): void => void broker.sweep(),
-    /** Frees everything. */
+    /** Stops sweeping and closes the broker. */
     close: (): void => {
       clearInterval(timer)
       broker.close()

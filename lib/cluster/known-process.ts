@@ -1,5 +1,5 @@
 /**
- * The last readings of a worker, in the primary. They stay in the totals when it hangs or ends, so that no counter
+ * The last readings of a worker, kept in the primary. They stay in the totals when it hangs or ends, so that no counter
  * decreases. A worker sends only the routes that have changed.
  */
 import { isObject } from '../base/object.ts'
@@ -8,7 +8,7 @@ import type { Since } from '../metrics/processes.ts'
 import { difference, type Reading } from '../metrics/reading.ts'
 import type { WorkerProcess } from './worker-process.ts'
 
-/** A worker whose readings are taken. */
+/** A worker whose readings are collected. */
 export type ReadWorker = Pick<WorkerProcess, 'number' | 'pid' | 'peer' | 'serving'>
 
 /** The last known state of a worker. */
@@ -16,7 +16,7 @@ export class KnownProcess {
   readonly worker: ReadWorker
   readonly #routes = new Map<string, RouteReading>()
   #latest: Reading | undefined
-  /** The counters when the bench window began; undefined if the worker started in it. */
+  /** The counters when the bench window began; undefined if the worker started after that. */
   #windowStart: Reading | undefined
 
   constructor(worker: ReadWorker) {
@@ -25,7 +25,7 @@ export class KnownProcess {
 
   /**
    * Takes a reading with the routes that changed.
-   * @throws TypeError for one that is damaged; nothing has changed then
+   * @throws TypeError when it is damaged; nothing is changed
    */
   take(changes: Reading): void {
     const routes: unknown = isObject(changes) ? changes.routes : undefined

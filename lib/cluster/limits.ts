@@ -1,9 +1,9 @@
 /**
- * Counts that hold for all processes, in the primary: failed logins, the connections of each address, and the token
- * buckets of limits.
+ * Counts shared by all processes, kept in the primary: failed logins, connections per address, and the token buckets of
+ * limits.
  *
- * A worker accepts a connection before it tells the primary, and closes it a moment later when it is one too many:
- * asking first would make every connection wait.
+ * A worker accepts a connection before it notifies the primary, and closes it a moment later when it exceeds the limit:
+ * asking first would delay every connection.
  */
 import { createLoginThrottle, type LoginThrottle } from '../access/throttle.ts'
 import { createAddressLimit, type AddressLimit } from '../core/address-limit.ts'
@@ -11,7 +11,7 @@ import { Buckets, type BucketSize, type BucketStore, type Taken } from '../prote
 import type { Peer } from './peer.ts'
 import { remote, serve } from './remote.ts'
 
-/** The functions that the primary serves. Each worker numbers its own connections. */
+/** The functions that the primary serves. Each worker numbers its connections. */
 interface Served {
   begin(address: string, isKnown: boolean | null): ReturnType<LoginThrottle['begin']>
   succeeded(address: string): void
@@ -23,7 +23,7 @@ interface Served {
 
 /**
  * Makes the primary's side: the counts of all workers.
- * @param most the most connections of one address, from 1
+ * @param most the maximum number of connections per address, from 1
  * @param open opens the buckets of a rule
  */
 export function hostLimits(most: number, open = (size: BucketSize): Buckets => new Buckets(size)) {
@@ -32,16 +32,16 @@ export function hostLimits(most: number, open = (size: BucketSize): Buckets => n
   const buckets = new Map<string, Buckets>()
 
   /**
-   * Workers that were reloaded at different moments may have different sizes for one rule. Full buckets go when others
-   * come, so that rules that a reload has changed do not stay.
+   * Workers that reloaded at different moments may have different sizes for one rule. Full buckets are removed when new
+   * ones are opened, so that rules changed by a reload do not accumulate.
    */
   function bucketsOf(rule: string, size: BucketSize): Buckets {
-    const place = `${rule} ${size.burst} ${size.intervalMs}`
-    const known = buckets.get(place)
+    const id = `${rule} ${size.burst} ${size.intervalMs}`
+    const known = buckets.get(id)
     if (known !== undefined) return known
     for (const [other, { areFull }] of buckets) if (areFull) buckets.delete(other)
     const opened = open(size)
-    buckets.set(place, opened)
+    buckets.set(id, opened)
     return opened
   }
 
@@ -54,7 +54,7 @@ export function hostLimits(most: number, open = (size: BucketSize): Buckets => n
         succeeded: (address) => throttle.succeeded(address),
         failed: (address) => throttle.failed(address),
         opened: (id, address) => {
-          open.set(id, limit.enter(address, () => peer.tell('limits.refused', id)))
+          open.set(id, limit.enter(address, () => peer.notify('limits.refused', id)))
         },
         closed: (id) => {
           open.get(id)?.()
@@ -85,7 +85,7 @@ export function createClusterBuckets(peer: Peer): (rule: string, size: BucketSiz
   return (rule, size) => ({ take: (key) => take(rule, size, key) })
 }
 
-/** Makes the limit of connections of a worker. */
+/** Makes the connection limit of a worker. */
 export function createClusterAddressLimit(peer: Peer, most: number): AddressLimit {
   const refusals = new Map<number, () => void>()
   let last = 0
@@ -95,10 +95,10 @@ export function createClusterAddressLimit(peer: Peer, most: number): AddressLimi
     enter: (address, refuse) => {
       const id = (last += 1)
       refusals.set(id, refuse)
-      peer.tell('limits.opened', [id, address])
+      peer.notify('limits.opened', [id, address])
       return () => {
         refusals.delete(id)
-        peer.tell('limits.closed', [id])
+        peer.notify('limits.closed', [id])
       }
     },
   }

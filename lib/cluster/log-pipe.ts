@@ -1,24 +1,24 @@
 /**
- * Sends log lines from a worker to the primary, which alone writes the files: one pipe for each log, inherited as a
- * file descriptor.
+ * Sends log lines from a worker to the primary, the only process that writes the files. Each log has a pipe, inherited
+ * as a file descriptor.
  *
- * When a worker crashes no line is lost: its lines are in the kernel, and the primary reads them to the end. When the
- * primary hangs the workers go on: bytes that the pipe does not accept wait in memory, and beyond a limit lines are
- * lost and counted, as with a full disk.
+ * When a worker crashes, no line is lost: its lines are in the kernel, and the primary reads them to the end. When the
+ * primary hangs, the workers keep running: bytes that the pipe does not accept are buffered, and beyond a limit lines
+ * are lost and counted, as with a full disk.
  */
 import { writeSync } from 'node:fs'
 import { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { codeOf, type LogTarget } from '../log/log-file.ts'
 
-/** The file descriptors of the pipes in a worker: 0 to 2 are the primary's own, 3 is the channel. */
+/** The file descriptors of the pipes in a worker: 0 to 2 are inherited from the primary, 3 is the channel. */
 export const logFds = { general: 4, access: 5, audit: 6 } as const
 
-/** The most bytes of one log that wait in memory. */
+/** The maximum bytes of one log buffered in memory. */
 const maxWaitingBytes = 4 * 2 ** 20
-/** Milliseconds until a full pipe is tried again. */
+/** Milliseconds before a write to a full pipe is retried. */
 const retryMs = 10
-/** The longest time that a process that ends waits for the primary, in milliseconds. */
+/** The longest time that an ending process waits for the primary, in milliseconds. */
 const closeMs = 1000
 
 /** Keeps descriptors in non-blocking mode, which Node sets for sockets only. */
@@ -48,7 +48,7 @@ export class PipeTarget implements LogTarget {
     this.path = path
   }
 
-  /** Accepts the whole batch. Throws EAGAIN when too many bytes wait already. */
+  /** Accepts the whole batch. Throws EAGAIN when too many bytes are buffered. */
   write(bytes: Uint8Array, offset: number): number {
     const batch = bytes.subarray(offset)
     this.#sendWaiting()
@@ -56,7 +56,7 @@ export class PipeTarget implements LogTarget {
       throw Object.assign(new Error('EAGAIN: the primary process reads no lines'), { code: 'EAGAIN' })
     }
     const sent = this.#waiting.length > 0 ? 0 : unlessFull(() => writeSync(this.#fd, batch))
-    if (sent < batch.length) this.#keep(Buffer.from(batch.subarray(sent))) // Its memory is the caller's.
+    if (sent < batch.length) this.#keep(Buffer.from(batch.subarray(sent))) // The caller may reuse its memory.
     return batch.length
   }
 
@@ -86,17 +86,17 @@ export class PipeTarget implements LogTarget {
   #keep(bytes: Uint8Array): void {
     this.#waiting.push(bytes)
     this.#waitingBytes += bytes.length
-    this.#retry ??= setTimeout(() => this.#tryAgain(), retryMs).unref()
+    this.#retry ??= setTimeout(() => this.#retryWrite(), retryMs).unref()
   }
 
-  #tryAgain(): void {
+  #retryWrite(): void {
     this.#retry = undefined
     try {
       this.#sendWaiting()
     } catch {
       return // The next write gets the same error and reports it.
     }
-    if (this.#waiting.length > 0) this.#retry = setTimeout(() => this.#tryAgain(), retryMs).unref()
+    if (this.#waiting.length > 0) this.#retry = setTimeout(() => this.#retryWrite(), retryMs).unref()
   }
 
   #sendWaiting(): void {
@@ -128,8 +128,8 @@ function sleep(ms: number): void {
 }
 
 /**
- * The primary's end of a pipe: reads whole lines, each together with those below it that begin with a space, such as
- * the frames of a stack. Resolves when the pipe has ended. A line that a killed worker has left incomplete is lost.
+ * The primary's end of a pipe: reads whole lines, each with the following lines that begin with a space, such as the
+ * frames of a stack. Resolves when the pipe has ended. An incomplete last line of a killed worker is lost.
  */
 export function readLogPipe(pipe: Readable, take: (lines: string) => void): Promise<void> {
   let held: string[] = []
@@ -153,7 +153,7 @@ export function readLogPipe(pipe: Readable, take: (lines: string) => void): Prom
   })
 }
 
-/** Where the last line begins that does not belong to the line above it. */
+/** Returns where the last line begins that does not continue the line above it. */
 function startOfLast(text: string): number {
   let at = text.lastIndexOf('\n')
   while (at > 0 && text[at + 1] === ' ') at = text.lastIndexOf('\n', at - 1)

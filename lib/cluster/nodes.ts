@@ -1,6 +1,6 @@
-/** The list of nodes in the workers of one node. The primary is the node, and sends its workers what they show. */
+/** The list of nodes in the workers of one node. The primary is the node and sends its workers what they display. */
 import { isObject } from '../base/object.ts'
-import type { NodesView } from './node.ts'
+import type { NodesView } from '../nodes/node.ts'
 import type { Peer } from './peer.ts'
 import { remote, serve } from './remote.ts'
 
@@ -17,7 +17,7 @@ export interface NodesHealth {
 export function hostNodes(nodes: NodesView) {
   const peers = new Set<Peer>()
   const health = (): NodesHealth => ({ isReady: nodes.isReady, warnings: nodes.warnings() })
-  let told = ''
+  let sent = ''
   return {
     /** Serves a worker, and sends it each change of the health, until its channel closes. */
     attach: (peer: Peer): void => {
@@ -31,12 +31,12 @@ export function hostNodes(nodes: NodesView) {
     },
     health,
     /** Call it when the health may have changed. */
-    look: (): void => {
+    healthChanged: (): void => {
       const now = health()
       const text = JSON.stringify(now)
-      if (text === told) return
-      told = text
-      for (const peer of peers) peer.tell('nodes.health', now)
+      if (text === sent) return
+      sent = text
+      for (const peer of peers) peer.notify('nodes.health', now)
     },
   }
 }
@@ -48,21 +48,21 @@ function isHealth(value: unknown): value is NodesHealth {
 }
 
 /**
- * Makes the worker's side. Call it before the worker joins, since changes are sent from then on.
+ * Makes the worker's side. Call it before the worker joins: the primary sends changes from then on.
  * @returns a function that takes the health at the time of joining and returns the view
  */
 export function listenForNodes(peer: Peer): (joined: NodesHealth) => NodesView {
   const { list, errors, clearErrors } = remote<Served>(peer, 'nodes')
-  let told: NodesHealth | undefined
+  let latest: NodesHealth | undefined
   peer.on('nodes.health', (health) => {
-    if (!isHealth(health)) throw new TypeError('The health that the primary sent is damaged: it was ignored')
-    told = health
+    if (!isHealth(health)) throw new TypeError('Ignored a damaged health from the primary')
+    latest = health
   })
   return (joined) => ({
     get isReady() {
-      return (told ?? joined).isReady
+      return (latest ?? joined).isReady
     },
-    warnings: () => (told ?? joined).warnings,
+    warnings: () => (latest ?? joined).warnings,
     list,
     errors,
     clearErrors,

@@ -1,15 +1,14 @@
 /**
- * One side of the channel between the primary and a worker: calls, which have an answer, and tells, which have none.
- * Their values are JSON.
+ * One side of the channel between the primary and a worker: calls, which have an answer, and notifications, which have
+ * none. Their values are JSON.
  *
- * Surprise: the calls, tells and answers of one turn of the event loop go in one message at its end, in order, because
- * a message costs many times as much as another entry in it. Nothing is sent to a worker before it has said that it
- * listens: `node:cluster` loses earlier messages.
+ * Surprise: the calls, notifications and answers of one turn of the event loop are sent in one message at its end, in
+ * order, because a message costs many times as much as another entry in it. Nothing is sent to a worker before it has
+ * announced that it listens: `node:cluster` loses earlier messages.
  */
 import { RoutesUnsavedError } from '../control/commands.ts'
 import { reasonOf } from '../base/reason.ts'
-import { isHttpError } from '../http/errors.ts'
-import { awayError } from '../redis/errors.ts'
+import { awayError, isHttpError } from '../http/errors.ts'
 
 /** Carries the messages of a peer, in order, each one completely or not at all. */
 export interface PeerPort {
@@ -22,7 +21,7 @@ export interface PeerPort {
   onMessage(listener: (message: unknown) => void): void
   /** Sets the listener of the channel's end, once. */
   onClose(listener: () => void): void
-  /** Resolves when the other side listens; earlier messages could be lost. It listens from the start unless given. */
+  /** Resolves when the other side listens; earlier messages could be lost. Undefined: it listens from the start. */
   readonly ready?: Promise<void> | undefined
 }
 
@@ -39,7 +38,7 @@ export class RemoteError extends Error {
   override readonly name = 'RemoteError'
 }
 
-/** The channel has closed before the answer: the call may have taken effect. */
+/** The channel closed before the answer: the call may have taken effect. */
 export class DisconnectedError extends Error {
   override readonly name = 'DisconnectedError'
 }
@@ -47,12 +46,12 @@ export class DisconnectedError extends Error {
 /** A worker sends this when it listens. */
 const greeting = 'svc-listens'
 
-/** Marks our messages, since `node:cluster` and others use the same channel. */
+/** Marks our messages: `node:cluster` and others use the same channel. */
 const tag = 'svc'
 
 /**
- * An entry of a message. A call has a number from 1 and its answer the negative of it; 0 is a tell: `[1, name,
- * argument?]`, `[0, name, argument?]`, `[-1, value?]`, `[-1, null, errorMessage, errorKind]`.
+ * An entry of a message. A call has a number from 1 and its answer the negated number; 0 is a notification:
+ * `[1, name, argument?]`, `[0, name, argument?]`, `[-1, value?]`, `[-1, null, errorMessage, errorKind]`.
  */
 type Entry = readonly [number, ...unknown[]]
 
@@ -66,7 +65,7 @@ interface Waiting {
  * @throws Error in a process without an IPC channel
  */
 export function workerPort(): PeerPort {
-  const ipc = process as IpcProcess // Its type lists each event by itself.
+  const ipc = process as IpcProcess // Its type lists each event separately.
   const port = openPort(ipc)
   return {
     ...port,
@@ -122,8 +121,8 @@ export class Peer {
   #isReady: boolean
 
   /**
-   * @param onError called with the error of a tell, which has no caller to get it. Unless given, it is thrown and ends
-   *   the process
+   * @param onError called with the error of a notification, which has no caller to receive it. By default it is
+   *   thrown and ends the process
    */
   constructor(port: PeerPort, onError: (error: unknown) => void = throwLater) {
     this.#port = port
@@ -143,8 +142,7 @@ export class Peer {
   }
 
   /**
-   * Calls the other side's handler of this name. An argument or answer may be `undefined`; within them JSON leaves it
-   * out.
+   * Calls the other side's handler of this name. An argument or answer may be `undefined`; JSON omits it inside them.
    * @returns a promise that rejects with RemoteError when the handler threw or does not exist, DisconnectedError when
    *   the channel is closed or closes before the answer, TypeError for an argument that is not JSON
    */
@@ -157,21 +155,22 @@ export class Peer {
     })
   }
 
-  /** Sends a message without an answer, in one order with calls. Does nothing when the channel is closed. */
-  tell(name: string, argument?: unknown): void {
+  /** Sends a notification, in order with calls. Does nothing when the channel is closed. */
+  notify(name: string, argument?: unknown): void {
     this.#add(argument === undefined ? [0, name] : [0, name, argument])
   }
 
   /**
-   * Sets the handler of calls and tells with this name. The entries of one message are handled in one turn, in order.
-   * @throws Error when the name has a handler already
+   * Sets the handler of calls and notifications with this name. The entries of one message are handled in one turn, in
+   * order.
+   * @throws Error when the name already has a handler
    */
   on(name: string, handler: (argument: unknown) => unknown): void {
     if (this.#handlers.has(name)) throw new Error(`Cannot set the handler "${name}" of a peer: it has one`)
     this.#handlers.set(name, handler)
   }
 
-  /** The approximate number of characters that wait for the other side to read them; small unless it hangs. */
+  /** The approximate number of characters that the other side has not read yet; small unless it hangs. */
   get backlog(): number {
     return this.#backlog
   }
@@ -189,12 +188,12 @@ export class Peer {
     try {
       this.#send(entries)
     } catch (error) {
-      // One of them is not JSON, or together they are too long for one text. It must not hold back the others.
-      for (const entry of entries) this.#sendAlone(entry)
+      // One of them is not JSON, or together they exceed the longest string. It must not block the others.
+      for (const entry of entries) this.#sendOne(entry)
     }
   }
 
-  #sendAlone(entry: Entry): void {
+  #sendOne(entry: Entry): void {
     try {
       this.#send([entry])
     } catch (error) {
@@ -216,7 +215,7 @@ export class Peer {
     if (!Array.isArray(message) || message[0] !== tag) return
     for (const entry of message.slice(1)) {
       if (isEntry(entry)) this.#take(entry)
-      else this.#onError(new TypeError('A message of the other process has an entry that is damaged: it was ignored'))
+      else this.#onError(new TypeError('Ignored a damaged entry in a message from the other process'))
     }
   }
 
@@ -265,15 +264,15 @@ export class Peer {
 }
 
 /**
- * Counts the strings in nested lists, but not those in objects: only answers have many, and a process that hangs asks
- * nothing.
+ * Counts the strings in nested lists, but not in objects: only answers contain many, and a process that hangs makes no
+ * calls.
  */
 function textLength(value: unknown): number {
   if (typeof value === 'string') return value.length
-  return Array.isArray(value) ? value.reduce((sum: number, part) => sum + textLength(part), 0) : 0
+  return Array.isArray(value) ? value.reduce((sum: number, item) => sum + textLength(item), 0) : 0
 }
 
-/** Whether an entry has the form of {@link Entry}. The name of a handler and an error's message are texts. */
+/** Whether an entry has the form of {@link Entry}. The name of a handler and the message of an error are strings. */
 function isEntry(entry: unknown): entry is Entry {
   if (!Array.isArray(entry) || !Number.isSafeInteger(entry[0])) return false
   const [id, second, third] = entry as readonly unknown[]
@@ -286,7 +285,7 @@ function failure(id: number, error: unknown): Entry {
   return [id, null, reasonOf(error), kind]
 }
 
-/** Two classes of errors reach the caller as what they are. */
+/** Restores the class of two kinds of errors; any other becomes a RemoteError. */
 function errorOf(message: string, kind: unknown): Error {
   if (kind === 'away') return awayError(message)
   return kind === 'unsaved' ? new RoutesUnsavedError(message) : new RemoteError(message)

@@ -1,7 +1,7 @@
 /**
  * The primary: the first process of a server with several. It serves no request. It starts the workers and replaces
- * those that end, writes the logs, passes on commands, and keeps the state, events, sessions and limits that the
- * workers share.
+ * those that end, writes the logs, forwards commands, and keeps the state, events, sessions and limits that the workers
+ * share.
  */
 import { resolve } from 'node:path'
 import { makeSetupToken } from '../access/setup-token.ts'
@@ -10,7 +10,7 @@ import { RateLimited } from '../base/rate-limited.ts'
 import { reasonOf } from '../base/reason.ts'
 import type { AppKey } from '../config/app-key.ts'
 import type { LoadedConfig } from '../config/load.ts'
-import type { Command, MachineCommandType } from '../control/commands.ts'
+import type { Command } from '../control/commands.ts'
 import { LocalStateStore } from '../control/state-store.ts'
 import { TraceSwitches } from '../control/trace-switches.ts'
 import { KeptEvents } from '../events/kept-events.ts'
@@ -18,17 +18,19 @@ import { LocalBroker } from '../events/local-broker.ts'
 import type { Address } from '../core/listener.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { Logs } from '../log/logs.ts'
-import { createEventLoopWatch } from '../metrics/event-loop.ts'
+import { createEventLoopWatch, type EventLoopWatch } from '../metrics/event-loop.ts'
 import { Histogram } from '../metrics/histogram.ts'
 import { Metrics } from '../metrics/metrics.ts'
 import { createThisProcess, type PanelLogs, type ThisProcess } from '../metrics/processes.ts'
 import type { MetricSources } from '../metrics/table.ts'
-import type { OpenShared } from './shared.ts'
+import type { Node } from '../nodes/node.ts'
+import type { SharedEngine } from '../nodes/shared.ts'
+import type { Rooms } from '../composition/rooms.ts'
 import { hostLimits } from './limits.ts'
 import { hostBroker } from './events.ts'
 import { createReadingsHost } from './readings-host.ts'
 import { hostNodes } from './nodes.ts'
-import type { Joining } from './process-part.ts'
+import type { Joining } from './joining.ts'
 import { hostSessions } from './sessions.ts'
 import { createStateHost } from './state-channel.ts'
 import { createSupervisor } from './supervisor.ts'
@@ -42,10 +44,9 @@ interface PrimaryOptions {
   readonly appKey: AppKey
   /** Replaces the password of `shared.url`. */
   readonly sharedPassword: string | undefined
-  /** Opens the shared engine; given when the configuration names one. */
-  readonly openShared?: OpenShared
+  readonly rooms: Rooms
   readonly logs: Logs
-  /** How many workers, from 2. */
+  /** The number of workers, from 2. */
   readonly count: number
   readonly listenFd: number | undefined
   /** Called when all workers serve for the first time. */
@@ -54,185 +55,248 @@ interface PrimaryOptions {
   readonly onStop: () => void
 }
 
-/** Starts the workers. Call `prepareWorkers` before. */
-export function startPrimary(options: PrimaryOptions) {
-  const { loaded, logs, count, listenFd } = options
-  const { config } = loaded
-  const log = logs.module('server')
-  const setupToken = makeSetupToken()
-  const damaged = new RateLimited(logs.module('error').error, 1000)
-  const routesFolder = resolve(loaded.folder, config['paths.routes'])
-  const shared = options.openShared?.(loaded, options.appKey.key, options.sharedPassword, log)
-  const node = shared?.openNode(routesFolder)
-  const nodesHost = node && hostNodes(node)
-  const store = node ?? new LocalStateStore(routesFolder)
-  const trace = new TraceSwitches({
-    trace: logs.general.trace,
-    nowMs: () => store.nowMs(),
-    onReturn: (module, on) => log.info(`trace of ${module} went back to ${on ? 'on' : 'off'} by itself`),
-  })
-  const states = createStateHost({
-    store,
-    log,
-    trace,
-    onCommand: async (command) => {
-      if (command.type === 'bench.start') await readings.beginWindow()
-      if (command.type === 'errors.clear') own.clearErrors((command as Command<'errors.clear'>).beforeMs)
-    },
-    asWhole,
-    onDiverged: (member) => supervisor.replace(member.number),
-  })
-  const limits = hostLimits(config['server.max_connections_per_ip'])
-  const broker = new LocalBroker()
-  const keptEvents = shared === undefined ? keepEvents(broker, loaded, log) : undefined
-  const events = hostBroker(broker)
-  const sessions = hostSessions({ onProblem: logs.module('error').warn })
-  const eventLoop = createEventLoopWatch({ warn: logs.module('metrics').warn })
-  const ofEvents = () => ({ published: 0, delivered: 0, slow: 0, dropped: events.dropped })
-  const { general, access = { written: 0, lost: 0 }, problems } = logs
-  const counts = { events: ofEvents, sessions: () => sessions.counts, log: general, accessLog: access }
-  const warnings = (): readonly string[] => [...problems(), ...supervisor.warnings()]
-  const own = createPrimaryProcess({ ...counts, eventLoop, warnings }, logs)
-  const readings = createReadingsHost({ own, count, report: (message, thrown) => log.error(message, { thrown }) })
-  const watch = createWatch({ log, patience: config['server.hang_timeout_s'] })
-  // An error that prevents the start is found by each worker too, which exits with its status.
-  const opened = shared?.opened().then(openNode, () => {})
-  let joined: Promise<void> | undefined
-  /** Whether all workers have served for the first time. */
-  let isReady = false
-  let resolveServed: (address: Address) => void
+/** The primary of one server. The constructor starts the workers: call `prepareWorkers` first. */
+export class Primary {
+  /** Resolves with the exit status when all workers have ended. */
+  readonly done: Promise<number>
+  readonly #options: PrimaryOptions
+  readonly #log: ModuleLogger
+  readonly #setupToken = makeSetupToken()
+  readonly #shared: SharedEngine | undefined
+  readonly #node: Node | undefined
+  readonly #nodesHost: ReturnType<typeof hostNodes> | undefined
+  readonly #store: Node | LocalStateStore
+  readonly #trace: TraceSwitches
+  readonly #states: ReturnType<typeof createStateHost>
+  readonly #limits: ReturnType<typeof hostLimits>
+  readonly #broker = new LocalBroker()
+  readonly #keptEvents: KeptEvents | undefined
+  readonly #events: ReturnType<typeof hostBroker>
+  readonly #sessions: ReturnType<typeof hostSessions>
+  readonly #eventLoop: EventLoopWatch
+  readonly #thisProcess: ThisProcess
+  readonly #readings: ReturnType<typeof createReadingsHost>
+  readonly #watch: ReturnType<typeof createWatch>
+  readonly #supervisor: ReturnType<typeof createSupervisor>
+  readonly #damaged: RateLimited
+  /** Resolves even when the engine cannot be opened: each worker fails in the same way and exits with its status. */
+  readonly #opened: Promise<void> | undefined
   /** Resolves when the first worker serves. */
-  const served = new Promise<Address>((resolve) => (resolveServed = resolve))
-  void served.then(({ port }) => node?.listens(port))
+  readonly #served: Promise<Address>
+  #resolveServed!: (address: Address) => void
+  #joined: Promise<void> | undefined
+  /** Whether all workers have served for the first time. */
+  #isReady = false
+  #isStopping = false
 
-  function openNode(): Promise<void> | undefined {
-    return node?.open({
-      apply: (state) => states.apply(state),
-      summary: () => readings.summary(),
-      errors: () => readings.errors(),
-      clearErrors: (beforeMs) => states.everywhere({ type: 'errors.clear', beforeMs }),
-      onHealth: () => nodesHost?.look(),
+  constructor(options: PrimaryOptions) {
+    const { loaded, logs, count, rooms } = options
+    const { config } = loaded
+    this.#options = options
+    const log = logs.module('server')
+    this.#log = log
+    this.#damaged = new RateLimited(logs.module('error').error, 1000)
+    const routesFolder = resolve(loaded.folder, config['paths.routes'])
+    this.#shared = rooms.nodes?.openShared(loaded, options.appKey.key, options.sharedPassword, log)
+    this.#node = this.#shared?.openNode(routesFolder)
+    this.#nodesHost = this.#node && hostNodes(this.#node)
+    this.#store = this.#node ?? new LocalStateStore(routesFolder)
+    this.#trace = new TraceSwitches({
+      trace: logs.general.trace,
+      nowMs: () => this.#store.nowMs(),
+      onReturn: (module, on) => log.info(`trace of ${module} reverted to ${on ? 'on' : 'off'}`),
     })
+    this.#states = this.#hostStates()
+    this.#limits = hostLimits(config['server.max_connections_per_ip'])
+    this.#keptEvents = this.#shared === undefined ? this.#openKeptEvents() : undefined
+    this.#events = hostBroker(this.#broker)
+    this.#sessions = hostSessions({ onProblem: logs.module('error').warn })
+    this.#eventLoop = createEventLoopWatch({ warn: logs.module('metrics').warn })
+    this.#thisProcess = this.#createThisProcess()
+    const report = (message: string, thrown: unknown): void => log.error(message, { thrown })
+    this.#readings = createReadingsHost({ thisProcess: this.#thisProcess, count, report })
+    this.#watch = createWatch({ log, patience: config['server.hang_timeout_s'] })
+    this.#opened = this.#shared?.opened().then(() => this.#openNode(), () => {})
+    this.#served = new Promise((resolve) => (this.#resolveServed = resolve))
+    void this.#served.then(({ port }) => this.#node?.listens(port))
+    this.#supervisor = this.#createSupervisor()
+    this.done = this.#supervisor.done.then((status) => this.#close(status))
   }
 
-  function start(number: number): WorkerProcess {
-    const worker = startWorker(number, logs, (error) => damaged.say(`process ${number}: ${reasonOf(error)}`))
+  /** Stops all workers gracefully; a second call joins the first. */
+  stop(): void {
+    if (this.#isStopping) return
+    this.#isStopping = true
+    this.#node?.stops()
+    this.#options.onStop()
+    void this.#supervisor.stop()
+  }
+
+  /** Ends all workers at once. */
+  kill(): void {
+    this.#supervisor.kill()
+  }
+
+  /** Runs the command of a signal in a worker, as soon as one serves. Rejects with its error. */
+  async apply(command: Command<'routes.reload' | 'certificates.reload' | 'files.changed'>): Promise<void> {
+    await this.#served
+    const first = this.#findServing()
+    if (first === undefined) throw new Error(`Cannot carry out ${command.type}: no process serves`)
+    await first.peer.call('process.apply', command)
+  }
+
+  async #close(status: number): Promise<number> {
+    await this.#keptEvents?.save()
+    const closing = [this.#trace, this.#events, this.#sessions, this.#readings, this.#watch, this.#eventLoop]
+    for (const each of closing) each.close()
+    await this.#node?.leave()
+    await this.#shared?.close()
+    return status
+  }
+
+  // ---- a worker ----
+
+  #start(number: number): WorkerProcess {
+    const onDamaged = (error: unknown): void => this.#damaged.say(`process ${number}: ${reasonOf(error)}`)
+    const worker = startWorker(number, this.#options.logs, onDamaged)
     const { peer } = worker
-    for (const host of [events, sessions, limits]) host.attach(peer)
-    readings.attach(worker)
-    watch.attach(worker)
+    for (const host of [this.#events, this.#sessions, this.#limits]) host.attach(peer)
+    this.#readings.attach(worker)
+    this.#watch.attach(worker)
     peer.on('process.join', async () => {
-      await opened
-      nodesHost?.attach(peer)
-      return joining(worker)
+      await this.#opened
+      this.#nodesHost?.attach(peer)
+      return this.#joining(worker)
     })
     peer.on('process.begins', async (faults) => {
-      await refuseBehind(worker, faults as readonly string[]) // Sent by the worker's `beforeListening`.
+      await this.#refuseBehind(worker, faults as readonly string[]) // Sent by the worker's `beforeListening`.
       worker.serving = true
-      joined ??= node?.join()
-      return joined
+      this.#joined ??= this.#node?.join()
+      return this.#joined
     })
     peer.on('process.serves', (at) => {
-      if (isAddress(at)) resolveServed(at)
-      else log.error(`process ${number} sent a damaged address: it was ignored`)
-      supervisor.serves(number)
+      if (isAddress(at)) this.#resolveServed(at)
+      else this.#log.error(`ignored a damaged address from process ${number}`)
+      this.#supervisor.serves(number)
     })
-    peer.on('process.ends', () => supervisor.ends(number))
-    peer.on('process.fails', (why) => supervisor.fails(number, String(why)))
+    peer.on('process.ends', () => this.#supervisor.ends(number))
+    peer.on('process.fails', (why) => this.#supervisor.fails(number, String(why)))
     return worker
   }
 
-  function joining(worker: WorkerProcess): Joining {
-    states.join(worker)
-    const { file, folder, warnings, sources } = loaded
+  #joining(worker: WorkerProcess): Joining {
+    this.#states.join(worker)
+    const { loaded, configFile, appKey, sharedPassword, count, listenFd } = this.#options
+    const { config, settings, file, folder, warnings, sources } = loaded
+    const store = this.#store
     return {
-      loaded: { config, file, folder, warnings, sources },
-      configFile: options.configFile,
-      appKey: options.appKey,
-      ...(options.sharedPassword !== undefined && { sharedPassword: options.sharedPassword }),
+      loaded: { config, settings, file, folder, warnings, sources },
+      configFile,
+      appKey,
+      ...(sharedPassword !== undefined && { sharedPassword }),
       count,
       ...(listenFd !== undefined && { listenFd }),
-      setupToken,
-      state: { state: node?.state ?? (store as LocalStateStore).read(), nowMs: store.nowMs() },
+      setupToken: this.#setupToken,
+      state: { state: store instanceof LocalStateStore ? store.read() : store.state, nowMs: store.nowMs() },
       isShared: store.isShared,
-      ...(nodesHost !== undefined && { nodes: nodesHost.health() }),
+      ...(this.#nodesHost !== undefined && { nodes: this.#nodesHost.health() }),
     }
   }
 
   /**
-   * Keeps a worker from serving that takes the place of one that ended, where it cannot load what another serves: files
-   * have changed since, and no reload has judged them. At the start of the server all workers find the same.
-   * @throws Error that names it
+   * Keeps a replacement worker from serving when it cannot load what another worker serves: files have changed, and no
+   * reload has checked them. At the start of the server all workers see the same files.
+   * @throws Error that names the first fault
    */
-  async function refuseBehind({ number }: WorkerProcess, faults: readonly string[]): Promise<void> {
-    const other = isReady && faults.length > 0 ? findServing() : undefined
-    // Without another that answers, some routes are better than none.
+  async #refuseBehind({ number }: WorkerProcess, faults: readonly string[]): Promise<void> {
+    const other = this.#isReady && faults.length > 0 ? this.#findServing() : undefined
+    // When no other worker answers, some routes are better than none.
     const known = await other?.peer.call('process.faults').catch(() => undefined)
     if (known === undefined) return
     const [first, ...more] = faults.filter((fault) => !(known as readonly string[]).includes(fault))
     if (first === undefined) return
     const why = `it cannot load what the others serve: ${first}${more.length === 0 ? '' : `, and ${more.length} more`}`
-    supervisor.fails(number, why)
-    throw new Error(`This process does not serve: ${why}. It is tried again: correct the file, or put the old one back`)
+    this.#supervisor.fails(number, why)
+    throw new Error(`This process does not serve: ${why}. Retrying: correct the file, or restore the old one`)
   }
 
   /** A worker that serves and has answered recently. */
-  function findServing(): WorkerProcess | undefined {
-    return supervisor.places.find(({ number, serving, ending }) => serving && !ending && watch.answers(number))?.worker
+  #findServing(): WorkerProcess | undefined {
+    const isServing = ({ number, serving, ending }: { number: number; serving: boolean; ending: boolean }): boolean =>
+      serving && !ending && this.#watch.answers(number)
+    return this.#supervisor.slots.find(isServing)?.worker
   }
 
-  function asWhole({ type }: Command<MachineCommandType>): void {
-    if (type === 'stop') stop()
-    else logs.reopen()
+  // ---- what the workers share ----
+
+  #hostStates(): ReturnType<typeof createStateHost> {
+    return createStateHost({
+      store: this.#store,
+      log: this.#log,
+      trace: this.#trace,
+      onCommand: async (command) => {
+        if (command.type === 'bench.start') await this.#readings.beginWindow()
+        if (command.type === 'errors.clear') this.#clearErrors(command as Command<'errors.clear'>)
+      },
+      applyToServer: ({ type }) => (type === 'stop' ? this.stop() : this.#options.logs.reopen()),
+      onDiverged: (member) => this.#supervisor.replace(member.number),
+    })
   }
 
-  let stopping = false
-  /** Stops all workers gracefully; a second call joins the first. */
-  function stop(): void {
-    if (stopping) return
-    stopping = true
-    node?.stops()
-    options.onStop()
-    void supervisor.stop()
+  #clearErrors({ beforeMs }: Command<'errors.clear'>): void {
+    this.#thisProcess.clearErrors(beforeMs)
   }
 
-  const supervisor = createSupervisor({
-    count,
-    start,
-    log,
-    endsWithLast: listenFd !== undefined,
-    stopTimeoutMs: config['server.stop_timeout_s'] * 1000,
-    onReady: () => {
-      isReady = true
-      keptEvents?.served()
-      void served.then(options.onReady)
-    },
-    onGivenUp: () => {
-      stopping = true
-      options.onStop()
-    },
-  })
+  /** Restores the events of the last run. */
+  #openKeptEvents(): KeptEvents {
+    const { config, folder } = this.#options.loaded
+    const kept = new KeptEvents(this.#broker, resolve(folder, config['paths.cache']), this.#log)
+    kept.restore()
+    return kept
+  }
 
-  return {
-    stop,
-    /** Ends all workers at once. */
-    kill: (): void => supervisor.kill(),
-    /** Lets a worker carry out the command of a signal, as soon as one serves. Rejects with its error. */
-    apply: async (command: Command<'routes.reload' | 'certificates.reload' | 'files.changed'>): Promise<void> => {
-      await served
-      const first = findServing()
-      if (first === undefined) throw new Error(`Cannot carry out ${command.type}: no process serves`)
-      await first.peer.call('process.apply', command)
-    },
-    reopenLogs: (): void => logs.reopen(),
-    /** Resolves with the exit status when all workers have ended. */
-    done: supervisor.done.then(async (status) => {
-      await keptEvents?.save()
-      for (const part of [trace, events, sessions, readings, watch, eventLoop]) part.close()
-      await node?.leave()
-      await shared?.close()
-      return status
-    }),
+  #createThisProcess(): ThisProcess {
+    const { logs } = this.#options
+    const { general, access = { written: 0, lost: 0 }, problems } = logs
+    const sources = {
+      eventLoop: this.#eventLoop,
+      events: () => ({ published: 0, delivered: 0, slow: 0, dropped: this.#events.dropped }),
+      sessions: () => this.#sessions.counts,
+      log: general,
+      accessLog: access,
+      warnings: () => [...problems(), ...this.#supervisor.warnings()],
+    }
+    return createPrimaryProcess(sources, logs)
+  }
+
+  #openNode(): Promise<void> | undefined {
+    return this.#node?.open({
+      apply: (state) => this.#states.apply(state),
+      summary: () => this.#readings.summary(),
+      errors: () => this.#readings.errors(),
+      clearErrors: (beforeMs) => this.#states.everywhere({ type: 'errors.clear', beforeMs }),
+      onHealth: () => this.#nodesHost?.healthChanged(),
+    })
+  }
+
+  #createSupervisor(): ReturnType<typeof createSupervisor> {
+    const { count, loaded, listenFd, onReady, onStop } = this.#options
+    return createSupervisor({
+      count,
+      start: (number) => this.#start(number),
+      log: this.#log,
+      endsWithLast: listenFd !== undefined,
+      stopTimeoutMs: loaded.config['server.stop_timeout_s'] * 1000,
+      onReady: () => {
+        this.#isReady = true
+        this.#keptEvents?.served()
+        void this.#served.then(onReady)
+      },
+      onGivenUp: () => {
+        this.#isStopping = true
+        onStop()
+      },
+    })
   }
 }
 
@@ -240,22 +304,15 @@ function isAddress(value: unknown): value is Address {
   return isObject(value) && typeof value['url'] === 'string' && typeof value['port'] === 'number'
 }
 
-/** The sources that a primary has. The totals add them to those of the workers, so nothing may be counted in both. */
-type PrimaryParts = Pick<MetricSources, 'eventLoop' | 'events' | 'sessions' | 'log' | 'accessLog' | 'warnings'>
-
-/** Takes up the events of the last run. */
-function keepEvents(broker: LocalBroker, { config, folder }: LoadedConfig, log: ModuleLogger): KeptEvents {
-  const kept = new KeptEvents(broker, resolve(folder, config['paths.cache']), log)
-  kept.takeUp()
-  return kept
-}
+/** The sources of a primary. The totals add them to those of the workers, so nothing may be counted in both. */
+type PrimarySources = Pick<MetricSources, 'eventLoop' | 'events' | 'sessions' | 'log' | 'accessLog' | 'warnings'>
 
 const noPool = { workers: 0, queueSize: 0, busy: 0, waiting: 0, refused: 0 }
 
 /** Makes the readings of the primary, with the lines and errors of its logs. */
-export function createPrimaryProcess(parts: PrimaryParts, logs: PanelLogs): ThisProcess {
+export function createPrimaryProcess(primarySources: PrimarySources, logs: PanelLogs): ThisProcess {
   const sources: MetricSources = {
-    ...parts,
+    ...primarySources,
     config: { 'pool_rest.queue_size': 0 },
     metrics: new Metrics(),
     activeRequests: () => 0,

@@ -1,7 +1,7 @@
 /**
- * The readings of a server with several processes, in the primary: asks the workers for theirs, adds them up, and keeps
- * the history of the totals. A worker that does not answer in time, or has ended, counts with its last reading, so that
- * no counter decreases.
+ * The readings of a server with several processes, in the primary: queries the workers, adds up their readings, and
+ * keeps the history of the totals. A worker that does not answer in time, or has ended, counts with its last reading,
+ * so that no counter decreases.
  */
 import { endsWithin } from '../base/deadline.ts'
 import { sumOfGroups, type ErrorGroup } from '../log/error-groups.ts'
@@ -18,8 +18,8 @@ import { remote, serve, type Remote } from './remote.ts'
 
 interface ReadingsHostOptions {
   /** The primary itself. */
-  readonly own: ThisProcess
-  /** How many workers there should be: their numbers are 1 to this. */
+  readonly thisProcess: ThisProcess
+  /** The intended number of workers; they are numbered from 1. */
   readonly count: number
   /** Called with the error of a worker's answer. */
   readonly report: (message: string, error: unknown) => void
@@ -28,18 +28,18 @@ interface ReadingsHostOptions {
 /** How long a worker may take to answer, in milliseconds. */
 const answerWithinMs = 1000
 
-/** Makes the host and begins to take samples for the history. */
-export function createReadingsHost({ own, count, report }: ReadingsHostOptions) {
+/** Makes the host and starts sampling for the history. */
+export function createReadingsHost({ thisProcess, count, report }: ReadingsHostOptions) {
   const workers = new Set<KnownProcess>()
-  /** The sums of the workers that ended. Requests that a worker had not reported before are lost. */
+  /** The sums of the workers that ended. Requests that a worker had not reported are lost. */
   const ended: Partial<Record<Since, Reading>> = {}
   let endedCount = 0
-  /** The workers that have not answered in time, until they do. */
+  /** The workers that have not answered in time; removed when they do. */
   const late = new Set<KnownProcess>()
 
   /**
-   * Asks the workers at once, but for those that are loading or hang: nothing piles up in front of them. Resolves with
-   * the answers that came in time.
+   * Queries all workers in parallel, except those that are loading or hang, so that no calls pile up. Resolves with the
+   * answers that arrive in time.
    */
   async function ask<Answer>(
     question: (functions: Remote<ServedByWorker>, known: KnownProcess) => Promise<Answer>,
@@ -63,7 +63,7 @@ export function createReadingsHost({ own, count, report }: ReadingsHostOptions) 
     return new Map(answers)
   }
 
-  /** Nobody waits for the last reading, so what is wrong with it is logged. */
+  /** Logs what is wrong with the last reading: no caller waits for it. */
   function takeLast(known: KnownProcess, changes: Reading): void {
     const { number, pid } = known.worker
     try {
@@ -77,7 +77,7 @@ export function createReadingsHost({ own, count, report }: ReadingsHostOptions) 
 
   async function read(since: Since): Promise<ServerReading> {
     const answered = await askChanges()
-    const ofPrimary = own.read(since)
+    const ofPrimary = thisProcess.read(since)
     const ofWorkers = [...workers].map((known): ProcessReading => {
       const { number, pid, serving } = known.worker
       const id = String(number)
@@ -100,16 +100,16 @@ export function createReadingsHost({ own, count, report }: ReadingsHostOptions) 
     }
   }
 
-  /** The errors of all processes by cause. */
+  /** Returns the errors of all processes by cause. */
   async function errors(): Promise<readonly ErrorGroup[]> {
     const lists = await ask((functions) => functions.errors())
-    return sumOfGroups([own.errors(), ...lists.values()])
+    return sumOfGroups([thisProcess.errors(), ...lists.values()])
   }
 
   async function readTotals(): Promise<Reading> {
     await askChanges()
     const others = [...[...workers].map((known) => known.read('start')), ended.start]
-    return total(own.readWithoutRoutes(), others.map(withoutRoutes))
+    return total(thisProcess.readWithoutRoutes(), others.map(withoutRoutes))
   }
 
   const history = createHistory({ sample: createSampler(readTotals) })
@@ -124,7 +124,7 @@ export function createReadingsHost({ own, count, report }: ReadingsHostOptions) 
         read,
         lines: async () => {
           const lists = await ask(({ lines }) => lines())
-          return inOrder([own.lines(), ...lists.values()], keptLines)
+          return inOrder([thisProcess.lines(), ...lists.values()], keptLines)
         },
         requests: async () => {
           const lists = await ask(({ requests }) => requests())
@@ -132,7 +132,7 @@ export function createReadingsHost({ own, count, report }: ReadingsHostOptions) 
         },
         errors,
         history: async () => history.snapshot(),
-        // An answer that came earlier is taken in a microtask, so this is, too.
+        // An earlier answer is processed in a microtask, so this must be, too.
         last: (changes) => queueMicrotask(() => takeLast(known, changes)),
       })
       void peer.closed.then(() => {
@@ -147,14 +147,14 @@ export function createReadingsHost({ own, count, report }: ReadingsHostOptions) 
       })
     },
     errors,
-    /** Begins a bench window. Resolves when the workers have been asked for what they counted before. */
+    /** Begins a bench window. Resolves when the earlier counts of the workers have been read. */
     async beginWindow(): Promise<void> {
       await askChanges()
-      own.beginWindow()
+      thisProcess.beginWindow()
       delete ended.window
       for (const known of workers) known.beginWindow()
     },
-    /** Sums up all processes. */
+    /** Adds up all processes. */
     async summary(): Promise<Summary> {
       const totals = await readTotals()
       return summaryOf(totals, [...workers].flatMap((known) => known.read('window') ?? []))
@@ -163,7 +163,7 @@ export function createReadingsHost({ own, count, report }: ReadingsHostOptions) 
   }
 }
 
-/** The primary serves no request, so the idle time of its event loop is left out. */
+/** Adds up readings. Omits the event loop of the primary, which serves no request. */
 function total(ofPrimary: Reading, others: readonly (Reading | undefined)[]): Reading {
   return sumOf([withoutEventLoop(ofPrimary), ...others.filter((reading) => reading !== undefined)])
 }
@@ -172,7 +172,7 @@ function withoutRoutes(reading: Reading | undefined): Reading | undefined {
   return reading && { ...reading, routes: [] }
 }
 
-/** Merges lists by time, oldest first, and keeps the last `most`. At one time, the order of the lists stays. */
+/** Merges lists by time, oldest first, and keeps the last `most`. Entries of one time keep the order of the lists. */
 function inOrder<Entry extends { readonly time: number }>(lists: readonly (readonly Entry[])[], most: number): Entry[] {
   return lists
     .flat()

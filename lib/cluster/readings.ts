@@ -1,6 +1,6 @@
 /**
- * The readings of all processes as a worker gets them: it asks the primary, which asks every worker and answers with
- * the total (`readings-host.ts`).
+ * The readings of all processes, from the view of a worker: the primary queries every worker and returns the total
+ * (`readings-host.ts`).
  */
 import type { ThisProcess, Processes } from '../metrics/processes.ts'
 import type { Reading } from '../metrics/reading.ts'
@@ -18,10 +18,10 @@ export interface ServedByPrimary extends Pick<Processes, 'read' | 'lines' | 'req
 
 /**
  * Connects a worker with the other processes of the server. Its functions reject with `DisconnectedError` when the
- * primary has ended. `close()` sends the last reading, so close the channel after it.
+ * primary has ended. `close()` sends the last reading, so close the channel afterwards.
  */
-export function createClusterProcesses(peer: Peer, own: ThisProcess): Processes {
-  const { takeChanges, lines, requests, errors, clearErrors, beginWindow } = own
+export function createClusterProcesses(peer: Peer, thisProcess: ThisProcess): Processes {
+  const { takeChanges, lines, requests, errors, clearErrors, beginWindow } = thisProcess
   serve<ServedByWorker>(peer, 'readings', { takeChanges, lines, requests, errors })
   const primary = remote<ServedByPrimary>(peer, 'readings')
   return {
@@ -32,6 +32,6 @@ export function createClusterProcesses(peer: Peer, own: ThisProcess): Processes 
     clearErrors,
     history: () => primary.history(),
     beginWindow,
-    close: () => peer.tell('readings.last', [takeChanges()]),
+    close: () => peer.notify('readings.last', [takeChanges()]),
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Calls functions of another process over the channel: one side serves an object, the other side has the same
- * functions, which return promises.
+ * Calls functions of another process over the channel: one side serves an object, the other side calls the same
+ * functions, which return promises there.
  */
 import type { Peer } from './peer.ts'
 
@@ -14,7 +14,7 @@ export type Remote<F extends Functions<F>> = {
 
 /**
  * Serves functions under a name. Call it before the first message of the other side arrives.
- * @throws Error when the name is served already
+ * @throws Error when the name is already served
  */
 export function serve<F extends Functions<F>>(peer: Peer, name: string, functions: F): void {
   for (const [key, run] of Object.entries<(...args: never[]) => unknown>(functions)) {

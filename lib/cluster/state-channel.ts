@@ -1,9 +1,9 @@
 /**
- * The desired state of a server with several processes. It lies in the primary; workers read and write it over their
- * channels. The primary sends each new state to the workers and collects their answers. Commands about this machine go
- * the same way.
+ * The desired state of a server with several processes. The primary keeps it; workers read and write it over their
+ * channels. The primary sends each new state to the workers and collects their answers. Commands about this machine
+ * take the same path.
  *
- * A worker that cannot apply a state, or does not answer, is replaced. The new worker begins with the state, so the
+ * A worker that cannot apply a state, or does not answer, is replaced. The new worker starts with the state, so the
  * processes of a server never differ for long.
  */
 import { performance } from 'node:perf_hooks'
@@ -19,7 +19,7 @@ import { DisconnectedError, RemoteError, type Peer } from './peer.ts'
 import { remote, serve, type Remote } from './remote.ts'
 import type { WorkerProcess } from './worker-process.ts'
 
-/** A state as the primary sends it, with the time of the clock that its times refer to. */
+/** A state as the primary sends it, with the current time of the clock that its times refer to. */
 export interface TimedState {
   readonly state: DesiredState
   /** Milliseconds since 1970. */
@@ -32,7 +32,7 @@ interface ServedByPrimary {
   write(next: DesiredState, file: RouteFileChange | null): Promise<boolean>
   missing(state: DesiredState, withinMs: number): Promise<readonly string[]>
   everywhere(command: Command<MachineCommandType>): Promise<readonly string[]>
-  asWhole(command: Command<MachineCommandType>): void
+  applyToServer(command: Command<MachineCommandType>): void
 }
 
 /** The functions that a worker serves. */
@@ -41,9 +41,9 @@ export interface StateServedByWorker {
   carryOut(command: Command<MachineCommandType>): Promise<void>
 }
 
-/** The state and the other processes as a worker reaches them. */
+/** Gives a worker access to the state and the other processes. */
 export interface WorkerState extends StateStore, Machine {
-  /** Takes the time that came with a state, and returns the state. */
+  /** Sets the clock to the time of a state, and returns the state. */
   timed(state: TimedState): DesiredState
 }
 
@@ -68,13 +68,13 @@ export function createWorkerState(peer: Peer, isShared: boolean): WorkerState {
     write: (next, file) => primary.write(next, file ?? null),
     missing: (state, withinMs) => primary.missing(state, withinMs),
     everywhere: (command) => primary.everywhere(command),
-    asWhole: (command) => primary.asWhole(command),
+    applyToServer: (command) => primary.applyToServer(command),
   }
 }
 
 type Question = (worker: Remote<StateServedByWorker>) => Promise<void>
 
-/** A worker. One that is still loading applies states before it serves. */
+/** A worker. While it is loading, it applies states before it serves. */
 type Member = Pick<WorkerProcess, 'number' | 'peer' | 'serving'>
 
 interface StateHostOptions {
@@ -82,25 +82,25 @@ interface StateHostOptions {
   readonly log: ModuleLogger
   /** The trace switches of the primary. */
   readonly trace: TraceSwitches
-  /** Called with a command that one worker has carried out, before it is sent to the others. */
+  /** Called with a command that one worker has run, before it is sent to the others. */
   readonly onCommand: (command: Command<MachineCommandType>) => Promise<void>
-  /** Carries out a command about all processes together. */
-  readonly asWhole: (command: Command<MachineCommandType>) => void
+  /** Runs a command that concerns the server as a whole. */
+  readonly applyToServer: (command: Command<MachineCommandType>) => void
   /** Called with a worker that must be replaced. */
   readonly onDiverged: (member: Member) => void
-  /** How long a worker may take to apply a state, in milliseconds; 10,000 unless given. */
+  /** How long a worker may take to apply a state, in milliseconds; by default 10,000. */
   readonly patienceMs?: number
 }
 
-/** The time for a worker that is loading, or that is making a change of its own: the longest that a timer can wait. */
+/** The time-out for a worker that is loading or making a change: the longest that a timer supports. */
 const longestMs = 2 ** 31 - 1
 
 /** Makes the primary's side. */
 export function createStateHost(options: StateHostOptions) {
   const { store, log, trace, patienceMs = 10_000 } = options
-  /** The outcome of the last state sent to each worker: undefined, or a line that says why it was not applied. */
+  /** The outcome of the last state sent to each worker: undefined, or a line with the reason why it was not applied. */
   const members = new Map<Member, Promise<string | undefined>>()
-  /** Workers that may be making a change of their own. They apply states after it, however long it takes. */
+  /** Workers that may be making a change. They apply other states after it, however long it takes. */
   const changing = new Set<Member>()
 
   /** Calls a worker. Rejects with its error, with DisconnectedError, or when it does not answer in time. */
@@ -111,34 +111,34 @@ export function createStateHost(options: StateHostOptions) {
   }
 
   /**
-   * Replaces a worker. Returns the line about it; undefined when it has ended, since its successor begins with the
+   * Replaces a worker. Returns the line about it; undefined when it has ended, since its successor starts with the
    * state.
    */
-  function giveUp(member: Member, what: string, error: unknown): string | undefined {
+  function replaceFailed(member: Member, what: string, error: unknown): string | undefined {
     if (error instanceof DisconnectedError) return undefined
     const line = `process ${member.number}: ${(error as Error).message}`
-    log.error(`${what} was not taken up by ${line}`)
+    log.error(`${what} was not applied by ${line}`)
     options.onDiverged(member)
     return line
   }
 
-  /** Calls a worker, and replaces it when that fails. Resolves as `giveUp` returns. */
+  /** Calls a worker, and replaces it when that fails. Resolves as `replaceFailed` returns. */
   function askOrReplace(member: Member, what: string, question: Question): Promise<string | undefined> {
-    return ask(member, question).then(() => undefined, (error: unknown) => giveUp(member, what, error))
+    return ask(member, question).then(() => undefined, (error: unknown) => replaceFailed(member, what, error))
   }
 
-  /** @param but workers that have applied the state, or are being replaced */
-  function sendAll(state: DesiredState, but: ReadonlySet<Member>): void {
+  /** @param except workers that have applied the state, or are being replaced */
+  function sendAll(state: DesiredState, except: ReadonlySet<Member>): void {
     trace.apply(state.trace)
     const timed: TimedState = { state, nowMs: store.nowMs() }
     for (const member of members.keys()) {
-      if (but.has(member)) continue
+      if (except.has(member)) continue
       members.set(member, askOrReplace(member, `change ${state.version}`, (worker) => worker.apply(timed)))
     }
   }
 
   /**
-   * Lets every worker apply a state of another machine. One worker goes first, so that a bad state cannot harm all of
+   * Applies a state of another machine in every worker. One worker goes first, so that a bad state cannot break all of
    * them: when it fails, this rejects, and the others keep the previous state.
    */
   async function apply(state: DesiredState): Promise<void> {
@@ -151,7 +151,7 @@ export function createStateHost(options: StateHostOptions) {
         break
       } catch (error) {
         if (error instanceof RemoteError) throw error
-        giveUp(member, `change ${state.version}`, error)
+        replaceFailed(member, `change ${state.version}`, error)
       }
     }
     sendAll(state, asked)
@@ -161,7 +161,7 @@ export function createStateHost(options: StateHostOptions) {
   async function missing(state: DesiredState, withinMs: number): Promise<readonly string[]> {
     const ofMachine = [...members].filter(([{ serving }]) => serving).map(async ([{ number }, sent]) => {
       let line: string | undefined
-      const isAnswered = await endsWithin(withinMs, sent.then((said) => (line = said)))
+      const isAnswered = await endsWithin(withinMs, sent.then((outcome) => (line = outcome)))
       return isAnswered ? line : `process ${number}: it did not answer within ${withinMs / 1000} s`
     })
     const lines = await Promise.all([...ofMachine, ...(await Promise.all([store.missing(state, withinMs)])).flat()])
@@ -169,8 +169,8 @@ export function createStateHost(options: StateHostOptions) {
   }
 
   /**
-   * Carries out a command in every worker that serves, and in the primary. Resolves as `Machine.everywhere` does.
-   * @param from the worker that has carried it out
+   * Runs a command in every worker that serves, and in the primary. Resolves as `Machine.everywhere` does.
+   * @param from the worker that has already run it
    */
   async function everywhere(command: Command<MachineCommandType>, from?: Member): Promise<readonly string[]> {
     await options.onCommand(command)
@@ -204,7 +204,7 @@ export function createStateHost(options: StateHostOptions) {
         },
         missing,
         everywhere: (command) => everywhere(command, member),
-        asWhole: (command) => options.asWhole(command),
+        applyToServer: (command) => options.applyToServer(command),
       })
     },
     apply,

@@ -2,8 +2,8 @@
  * Keeps a number of workers running. A worker that ends is replaced at once, or after a growing delay when workers keep
  * ending soon after their start.
  *
- * Surprise: until all workers have served for the first time none is replaced. A fault that ends one of them, such as a
- * route file that is not JSON, stops the server with that worker's exit status, as it does with a single process.
+ * Surprise: until all workers have served for the first time, none is replaced. A fault that ends one, such as a route
+ * file that is not JSON, stops the server with that worker's exit status, as with a single process.
  */
 import { performance } from 'node:perf_hooks'
 import type { ModuleLogger } from '../log/logger.ts'
@@ -21,14 +21,14 @@ interface SupervisorOptions {
   readonly stopTimeoutMs: number
   /** Called when all workers serve for the first time. */
   readonly onReady: () => void
-  /** Called when the supervisor stops the server by itself. */
+  /** Called when the supervisor itself decides to stop the server. */
   readonly onGivenUp: () => void
-  /** A monotonic clock in milliseconds; `performance.now` unless given. */
+  /** A monotonic clock in milliseconds; by default `performance.now`. */
   readonly now?: () => number
 }
 
-/** The place of a worker, which outlives it. */
-interface Place {
+/** The slot of a worker, which its successor inherits. */
+interface Slot {
   readonly number: number
   /** Undefined until the next worker is started. */
   worker: WorkerProcess | undefined
@@ -37,28 +37,28 @@ interface Place {
   startedAt: number
   /** How many workers in a row ended soon after their start. */
   failures: number
-  /** Why the last one has ended, until the next one serves; undefined when it did not fail. */
+  /** Why the last worker ended, until the next one serves; undefined when it did not fail. */
   failure: string | undefined
-  /** Why the present one will end, where that is known. */
+  /** Why the current worker will end, if known. */
   reason: string | undefined
   restart: NodeJS.Timeout | undefined
   /** Whether the worker has been asked to end. */
   ending: boolean
 }
 
-/** A worker that ends within this time has failed to start, whatever it did meanwhile. */
+/** A worker that ends within this time counts as failed to start, even if it has served. */
 const soonMs = 10_000
 const firstDelayMs = 100
 const longestDelayMs = 30_000
-/** After this many failures of a worker in a row the server stops, unless another worker serves that has fewer. */
+/** After this many consecutive failures of a worker the server stops, unless another worker with fewer serves. */
 const mostFailures = 5
-/** Added to the time of a worker's own stop before it is killed. */
+/** Added to `stopTimeoutMs` before a worker is killed, so that its time-out applies first. */
 const graceMs = 2000
 
 /** Starts the workers. */
 export function createSupervisor(options: SupervisorOptions) {
   const { count, log, stopTimeoutMs, now = () => performance.now() } = options
-  const places = Array.from({ length: count }, (_, at) => emptyPlace(at + 1))
+  const slots = Array.from({ length: count }, (_, at) => emptySlot(at + 1))
   let wasReady = false
   let stopping = false
   let status = 0
@@ -67,115 +67,115 @@ export function createSupervisor(options: SupervisorOptions) {
     resolveDone = resolve
   })
 
-  function start(place: Place): void {
-    const worker = options.start(place.number)
-    Object.assign(place, { worker, serving: false, ending: false, reason: undefined, startedAt: now() })
-    void worker.ended.then((ending) => ended(place, ending))
+  function start(slot: Slot): void {
+    const worker = options.start(slot.number)
+    Object.assign(slot, { worker, serving: false, ending: false, reason: undefined, startedAt: now() })
+    void worker.ended.then((ending) => ended(slot, ending))
   }
 
-  function ended(place: Place, ending: Ending): void {
-    place.worker = undefined
-    place.serving = false
+  function ended(slot: Slot, ending: Ending): void {
+    slot.worker = undefined
+    slot.serving = false
     if (stopping) return endIfEmpty()
-    if (wasReady && options.endsWithLast && !places.some(({ serving, ending }) => serving && !ending)) {
+    if (wasReady && options.endsWithLast && !slots.some(({ serving, ending }) => serving && !ending)) {
       return giveUp('no process is left that has the socket of the service manager, which has to restart the server', 1)
     }
-    if (place.ending) {
-      log.info(`process ${place.number} has stopped: another takes its place`)
-      return start(place)
+    if (slot.ending) {
+      log.info(`process ${slot.number} has stopped: restarting`)
+      return start(slot)
     }
     const how = describe(ending)
     if (!wasReady) {
-      // A status of 0 would say that the server was asked to stop.
-      return giveUp(`process ${place.number} ended before all served: ${how}${adviceOn(ending)}`, ending.status || 1)
+      // A status of 0 would mean that a stop was requested.
+      return giveUp(`process ${slot.number} ended before all served: ${how}${adviceOn(ending)}`, ending.status || 1)
     }
-    place.failures = now() - place.startedAt < soonMs ? place.failures + 1 : 1
-    place.failure = place.reason ?? (ending.error === undefined ? `it ended ${how}` : how)
-    const what = `process ${place.number} ended: ${place.reason ?? how}`
-    if (place.failures >= mostFailures && !places.some(isHealthy)) {
-      return giveUp(`${what}; it did so ${place.failures} times in a row within ${soonMs / 1000} s of its start`, 1)
+    slot.failures = now() - slot.startedAt < soonMs ? slot.failures + 1 : 1
+    slot.failure = slot.reason ?? (ending.error === undefined ? `it ended ${how}` : how)
+    const what = `process ${slot.number} ended: ${slot.reason ?? how}`
+    if (slot.failures >= mostFailures && !slots.some(isHealthy)) {
+      return giveUp(`${what}; it did so ${slot.failures} times in a row within ${soonMs / 1000} s of its start`, 1)
     }
-    const waitMs = place.failures === 1 ? 0 : Math.min(firstDelayMs * 2 ** (place.failures - 2), longestDelayMs)
-    log.error(`${what}; another takes its place${waitMs === 0 ? '' : ` in ${waitMs} ms`}`)
-    if (waitMs === 0) return start(place)
-    place.restart = setTimeout(() => start(place), waitMs)
+    const waitMs = slot.failures === 1 ? 0 : Math.min(firstDelayMs * 2 ** (slot.failures - 2), longestDelayMs)
+    log.error(`${what}; restarting${waitMs === 0 ? '' : ` in ${waitMs} ms`}`)
+    if (waitMs === 0) return start(slot)
+    slot.restart = setTimeout(() => start(slot), waitMs)
   }
 
-  /** Not only after `soonMs`: a worker that has just started keeps the server alive while others cannot start. */
-  function isHealthy(place: Place): boolean {
-    return place.serving && (place.failures < mostFailures || now() - place.startedAt >= soonMs)
+  /** Whether a worker serves and does not keep failing. One that has just started counts, so the server stays up. */
+  function isHealthy(slot: Slot): boolean {
+    return slot.serving && (slot.failures < mostFailures || now() - slot.startedAt >= soonMs)
   }
 
   function giveUp(message: string, withStatus: number): void {
-    log.fatal(`${message}: the server is stopped`)
+    log.fatal(`${message}: stopping the server`)
     status = withStatus
     options.onGivenUp()
     void stop(false)
   }
 
   function endIfEmpty(): void {
-    if (places.every(({ worker }) => worker === undefined)) resolveDone(status)
+    if (slots.every(({ worker }) => worker === undefined)) resolveDone(status)
   }
 
-  /** @param drains whether workers serve on for `server.drain_delay_s`, so that a load balancer notices */
+  /** @param drains whether workers keep serving for `server.drain_delay_s`, so that a load balancer notices */
   function stop(drains = true): Promise<number> {
     if (stopping) return done
     stopping = true
-    for (const place of places) {
-      clearTimeout(place.restart)
-      if (place.worker !== undefined) endGracefully(place, place.worker, drains)
+    for (const slot of slots) {
+      clearTimeout(slot.restart)
+      if (slot.worker !== undefined) endGracefully(slot, slot.worker, drains)
     }
     endIfEmpty()
     return done
   }
 
-  function endGracefully(place: Place, worker: WorkerProcess, drains: boolean): void {
-    place.ending = true
-    worker.peer.tell('process.stop', drains)
+  function endGracefully(slot: Slot, worker: WorkerProcess, drains: boolean): void {
+    slot.ending = true
+    worker.peer.notify('process.stop', drains)
     const timer = setTimeout(() => {
-      log.warn(`process ${place.number} did not stop in time: it is killed`)
+      log.warn(`process ${slot.number} did not stop in time: killing it`)
       worker.kill('SIGKILL')
     }, stopTimeoutMs + graceMs)
     void worker.ended.then(() => clearTimeout(timer))
   }
 
-  for (const place of places) start(place)
+  for (const slot of slots) start(slot)
 
   return {
-    places,
-    /** Call it when the worker with this number begins to serve. */
+    slots,
+    /** Call it when the worker with this number starts serving. */
     serves: (number: number): void => {
-      const place = places[number - 1]
-      if (place !== undefined) Object.assign(place, { serving: true, failure: undefined })
-      if (wasReady || !places.every(({ serving }) => serving)) return
+      const slot = slots[number - 1]
+      if (slot !== undefined) Object.assign(slot, { serving: true, failure: undefined })
+      if (wasReady || !slots.every(({ serving }) => serving)) return
       wasReady = true
       options.onReady()
     },
-    /** Call it when the worker with this number cannot serve and will end. The first reason counts. */
+    /** Call it when the worker with this number cannot serve and will end. The first reason is kept. */
     fails: (number: number, why: string): void => {
-      const place = places[number - 1]
-      if (place !== undefined) place.reason ??= why
+      const slot = slots[number - 1]
+      if (slot !== undefined) slot.reason ??= why
     },
     /** Call it when the worker with this number has begun to stop. */
     ends: (number: number): void => {
-      const place = places[number - 1]
-      if (place !== undefined) place.ending = true
+      const slot = slots[number - 1]
+      if (slot !== undefined) slot.ending = true
     },
-    /** Stops a worker gracefully and starts another in its place. */
+    /** Stops a worker gracefully and starts a successor. */
     replace: (number: number): void => {
-      const place = places[number - 1]
-      if (place?.worker !== undefined && !place.ending) endGracefully(place, place.worker, false)
+      const slot = slots[number - 1]
+      if (slot?.worker !== undefined && !slot.ending) endGracefully(slot, slot.worker, false)
     },
-    /** Stops all workers gracefully. Resolves with the exit status when the last has ended; a second call, too. */
+    /** Stops all workers gracefully. Resolves with the exit status when the last has ended. Joins an earlier call. */
     stop: (): Promise<number> => stop(),
     /** Kills all workers. */
     kill: (): void => {
       stopping = true
-      for (const { worker } of places) worker?.kill('SIGKILL')
+      for (const { worker } of slots) worker?.kill('SIGKILL')
     },
-    /** A line for each worker that has failed, until its successor serves. */
+    /** Returns a line for each worker that has failed, until its successor serves. */
     warnings: (): string[] =>
-      places.flatMap(({ number, failure, failures }) => {
+      slots.flatMap(({ number, failure, failures }) => {
         if (failure === undefined) return []
         const times = failures === 1 ? '' : `, ${failures} times in a row soon after its start`
         return doesNotServe(number, `${failure}${times}`)
@@ -185,11 +185,11 @@ export function createSupervisor(options: SupervisorOptions) {
   }
 }
 
-/** The warning about a worker that does not serve, with the reason. */
+/** Returns the warning about a worker that does not serve. */
 export const doesNotServe = (number: number, why: string): string =>
-  `process ${number} does not serve: ${why}. It is tried again`
+  `process ${number} does not serve: ${why}. Retrying`
 
-function emptyPlace(number: number): Place {
+function emptySlot(number: number): Slot {
   const ofWorker = { worker: undefined, serving: false, ending: false, reason: undefined, startedAt: 0 }
   return { number, ...ofWorker, failures: 0, failure: undefined, restart: undefined }
 }

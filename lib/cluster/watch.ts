@@ -1,6 +1,6 @@
 /**
  * Checks that the workers still answer, as the watchdog of a service manager does with a single process. A worker that
- * hangs, in an endless loop say, is killed, and the supervisor starts another one.
+ * hangs, for example in an endless loop, is killed, and the supervisor starts another one.
  *
  * Surprise: time is counted in beats of this process. A primary that was suspended, or a machine that slept, would
  * otherwise kill healthy workers.
@@ -16,17 +16,17 @@ interface WatchOptions {
   readonly log: ModuleLogger
   /** Beats without an answer after which a worker is killed; 0: never. */
   readonly patience: number
-  /** Milliseconds between two beats; 1000 unless given. */
+  /** Milliseconds between two beats; by default 1000. */
   readonly beatMs?: number
 }
 
 /** Beats without an answer after which a warning is logged; fewer when `patience` is short. */
-const remarkable = 10
-/** The least beats for the first answer: starting takes time on a busy machine. */
+const warnBeats = 10
+/** The minimum patience for the first answer: starting takes time on a busy machine. */
 const startPatience = 60
-/** Unread characters of messages above which a worker is taken to hang for ever. */
-const mostBacklog = 2 ** 26
-/** The most missed beats of a worker that is asked for something. */
+/** Unread characters of messages above which a worker counts as hung. */
+const maxBacklog = 2 ** 26
+/** The most missed beats of a worker that commands are sent to. */
 const fewBeats = 2
 
 /** Makes a watch without workers. */
@@ -54,14 +54,14 @@ export function createWatch({ log, patience, beatMs = 1000 }: WatchOptions) {
   }
 }
 
-/** The signs of life of one worker. */
+/** The heartbeat of one worker. */
 class Pulse {
-  /** Beats since the question that the worker has not answered yet. */
+  /** Beats since the call that the worker has not answered yet. */
   missed = 0
   readonly #worker: Watched
   readonly #log: ModuleLogger
   readonly #patience: number
-  #isAsked = false
+  #isPending = false
   #hasAnswered = false
   #isKilled = false
 
@@ -74,25 +74,25 @@ class Pulse {
 
   beat(): void {
     const { peer } = this.#worker
-    if (peer.backlog > mostBacklog) {
-      return this.#kill(`has not read ${Math.round(peer.backlog / 2 ** 20)} MB of what it was told`)
+    if (peer.backlog > maxBacklog) {
+      return this.#kill(`has not read ${Math.round(peer.backlog / 2 ** 20)} MB of messages`)
     }
-    if (!this.#isAsked) return void this.#ask(peer)
+    if (!this.#isPending) return void this.#ask(peer)
     this.missed += 1
     const patience = this.#hasAnswered ? this.#patience : Math.max(this.#patience, startPatience)
     if (this.#patience > 0 && this.missed >= patience) return this.#kill(`has not answered for ${this.missed} s`)
-    if (this.missed === this.#remarkable) this.#log.warn(`${this.#name} has not answered for ${this.missed} s`)
+    if (this.missed === this.#warnAt) this.#log.warn(`${this.#name} has not answered for ${this.missed} s`)
   }
 
   async #ask(peer: Peer): Promise<void> {
-    this.#isAsked = true
+    this.#isPending = true
     try {
       await peer.call('process.alive')
     } catch (error) {
-      if (error instanceof DisconnectedError) return // The supervisor sees its end. Any other error is an answer.
+      if (error instanceof DisconnectedError) return // The supervisor notices its end. Any other error is an answer.
     }
-    if (this.missed >= this.#remarkable) this.#log.info(`${this.#name} answers again, after ${this.missed} s`)
-    this.#isAsked = false
+    if (this.missed >= this.#warnAt) this.#log.info(`${this.#name} answers again, after ${this.missed} s`)
+    this.#isPending = false
     this.#hasAnswered = true
     this.missed = 0
   }
@@ -101,14 +101,14 @@ class Pulse {
     return `process ${this.#worker.number}`
   }
 
-  get #remarkable(): number {
-    return this.#patience === 0 ? remarkable : Math.min(remarkable, Math.ceil(this.#patience / 2))
+  get #warnAt(): number {
+    return this.#patience === 0 ? warnBeats : Math.min(warnBeats, Math.ceil(this.#patience / 2))
   }
 
   #kill(why: string): void {
     if (this.#isKilled) return
     this.#isKilled = true
-    this.#log.error(`${this.#name} ${why}: it is killed`)
+    this.#log.error(`${this.#name} ${why}: killing it`)
     this.#worker.kill('SIGKILL')
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Makes the parts of a worker: it reaches the shared parts over the channel to the primary and logs through the pipes.
+ * Joins a worker to its primary: it uses shared services over the channel to the primary and logs through the pipes.
  */
 import cluster from 'node:cluster'
 import { resolve } from 'node:path'
@@ -16,32 +16,32 @@ import { createClusterProcesses } from './readings.ts'
 import { logFds, PipeTarget, withoutBlocking } from './log-pipe.ts'
 import { listenForNodes } from './nodes.ts'
 import { Peer, workerPort } from './peer.ts'
-import type { Joining } from './process-part.ts'
+import type { Joining } from './joining.ts'
 import { serve } from './remote.ts'
 import { createClusterSessionStore } from './sessions.ts'
 import { createWorkerState, type StateServedByWorker, type WorkerState } from './state-channel.ts'
 
-/** The parts of this worker. */
-export interface WorkerParts {
+/** A worker that has joined. */
+export interface JoinedWorker {
   readonly options: AppOptions & { readonly loaded: LoadedConfig }
   readonly peer: Peer
   readonly logs: Logs
 }
 
 /**
- * Joins the primary, whose calls may come as soon as that: they wait for the app.
+ * Joins the primary. It may call at once: its calls wait for the app.
  * @param number from 1
  * @throws Error in a process that was not started by a primary
  */
-export async function joinPrimary(number: number, app: Promise<App>): Promise<WorkerParts> {
-  let report = (message: string): void => void process.stderr.write(`${message}\n`) // Until there are logs.
+export async function joinPrimary(number: number, app: Promise<App>): Promise<JoinedWorker> {
+  let report = (message: string): void => void process.stderr.write(`${message}\n`) // Until the logs are open.
   const peer = new Peer(workerPort(), (error) => report(`the primary process: ${reasonOf(error)}`))
   // Node exits a worker at once when its primary disconnects, unless this is set. Requests may still be running.
   if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true
   let state: WorkerState | undefined
   serve<StateServedByWorker>(peer, 'state', {
-    apply: async (told) => {
-      const next = state?.timed(told) ?? told.state // Now, since the time in it passes.
+    apply: async (received) => {
+      const next = state?.timed(received) ?? received.state // At once: the time in it must be current.
       await (await app).follow(next)
     },
     carryOut: async (command) => (await app).carryOut(command),
@@ -64,12 +64,12 @@ export async function joinPrimary(number: number, app: Promise<App>): Promise<Wo
   const logs = openLogs(config, logFolder, targets, number)
   const damaged = new RateLimited(logs.module('error').error, 1000)
   report = (message) => damaged.say(message)
-  const options: WorkerParts['options'] = {
+  const options: JoinedWorker['options'] = {
     loaded: { ...loaded, documents: [] },
     configFile,
     ...(sharedPassword !== undefined && { sharedPassword }),
     ...(listenFd !== undefined && { listenFd }),
-    part: {
+    worker: {
       number,
       count,
       appKey,
@@ -77,13 +77,13 @@ export async function joinPrimary(number: number, app: Promise<App>): Promise<Wo
       backends: {
         broker: new ClusterBroker(peer),
         openBuckets: createClusterBuckets(peer),
-        openStoreHere: (place) => createClusterSessionStore(peer, place),
+        openStoreHere: (location) => createClusterSessionStore(peer, location),
       },
       store: state,
       machine: state,
       state: state.timed(joining.state),
       nodes: nodes === undefined ? undefined : nodesOf(nodes),
-      joinProcesses: (own) => createClusterProcesses(peer, own),
+      joinProcesses: (thisProcess) => createClusterProcesses(peer, thisProcess),
       setupToken,
       loginThrottle: createClusterThrottle(peer),
       addressLimit: createClusterAddressLimit(peer, config['server.max_connections_per_ip']),

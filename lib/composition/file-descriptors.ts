@@ -1,8 +1,8 @@
 /**
- * The file descriptors of this process, as Linux shows them: how many it may have, and how many are open.
+ * The file descriptors of this process, as reported by Linux: the limit, and how many are open.
  *
- * Surprise: at the limit itself, libuv accepts a connection and closes it without any event, and opening a file fails.
- * So connections are limited before the file descriptors run out.
+ * Surprise: at the limit, libuv accepts a connection and closes it without any event, and opening a file fails. So
+ * connections are limited before the file descriptors run out.
  */
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 
@@ -10,19 +10,19 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 export interface DescriptorCounts {
   /** The most that it may have open. */
   readonly limit: number
-  /** The number that it has open; undefined when the system does not tell. */
+  /** Returns the number of open ones; undefined when the system does not report it. */
   count(): number | undefined
 }
 
-/** The fewest descriptors that are reserved for files and for Node itself; else a sixteenth of all. */
+/** The minimum of descriptors reserved for files and for Node itself; otherwise a sixteenth of all. */
 const minReserve = 64
 
-/** The open descriptors of this process, one a name. */
+/** The open descriptors of this process, one per name. */
 const openFolder = '/proc/self/fd'
 
 /**
- * The descriptors of this process; undefined when the system does not tell its limit.
- * @param limitsFile the limits of a process as Linux shows them
+ * Returns the descriptors of this process; undefined when the system does not report its limit.
+ * @param limitsFile the limits of a process, in the format of Linux
  */
 export function processDescriptors(limitsFile = '/proc/self/limits'): DescriptorCounts | undefined {
   const limit = /^Max open files +(\d+)/m.exec(readIfThere(limitsFile))?.[1]
@@ -30,12 +30,12 @@ export function processDescriptors(limitsFile = '/proc/self/limits'): Descriptor
   return { limit: Number(limit), count: () => countOpen(Number(limit)) }
 }
 
-/** The most connections that should be open at once, 1 and up. Each takes a file descriptor. */
-export function maxConnections({ limit }: DescriptorCounts): number {
+/** Returns the maximum of connections that should be open at once, at least 1. Each takes a file descriptor. */
+export function maxConnections({ limit }: Pick<DescriptorCounts, 'limit'>): number {
   return Math.max(1, limit - Math.max(minReserve, Math.floor(limit / 16)))
 }
 
-/** From Linux 6.2 on the size of the folder is their number. At the limit it cannot be read, nor without the right. */
+/** Since Linux 6.2, the size of the folder is the count. It cannot be read at the limit, or without permission. */
 function countOpen(limit: number): number | undefined {
   try {
     const { size } = statSync(openFolder)

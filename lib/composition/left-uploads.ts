@@ -1,23 +1,34 @@
 /**
- * Removes the upload folders of processes that were killed; the next start calls it.
+ * Removes the upload folders of killed processes at the next start.
  *
- * Surprise: servers on several machines may share the folder that these are in, and know nothing of each other's
- * processes. So folders of another host are removed when they are a day old, which no upload gets.
+ * Surprise: servers on several machines may share the parent folder, and do not know each other's processes. So folders
+ * of another host are removed once they are a day old, which no upload reaches.
  *
- * The folder may be one that everybody writes to, such as `/tmp`. Another user's folder is not removed: that user could
- * swap a folder in it for a link meanwhile, and this process would remove what the link leads to.
+ * The parent may be writable for everybody, such as `/tmp`. Another user's folder is not removed: that user could
+ * replace a folder in it with a link meanwhile, and this process would remove the target of the link.
  */
 import type { Stats } from 'node:fs'
 import { lstat, readdir, rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { uploadFolderName } from '../http/multipart-form.ts'
+import type { ModuleLogger } from '../log/logger.ts'
 
 const dayMs = 86_400_000
 
+/** Removes the uploads of earlier processes. A failure is only a warning: they take up space and are harmless. */
+export async function removeLeftUploads(folder: string, log: ModuleLogger): Promise<void> {
+  try {
+    const removed = await sweepUploads(folder)
+    if (removed > 0) log.info(`removed the leftover uploads of ${removed} aborted requests from ${folder}`)
+  } catch (error) {
+    log.warn(`Cannot remove the leftover uploads in ${folder}: ${(error as Error).message}`)
+  }
+}
+
 /**
- * Removes folders of processes that are gone. Call it before this process takes uploads.
- * @returns the number of removed folders; rejects with the errors of the file system, except that there is no folder,
+ * Removes the folders of ended processes. Call it before this process accepts uploads.
+ * @returns the number of removed folders; rejects with errors of the file system, except that the parent is missing,
  *   and, once all others are removed, with an Error that names a folder of another user
  */
 export async function sweepUploads(parent: string): Promise<number> {
@@ -46,13 +57,13 @@ export async function sweepUploads(parent: string): Promise<number> {
   return removed
 }
 
-/** Whether another process with that id runs. A folder with the id of this one was left by an earlier one. */
+/** Whether another process with that id runs. A folder with the id of this process is from an earlier one. */
 function isAnother(pid: number): boolean {
   if (pid === process.pid) return false
   try {
     return process.kill(pid, 0)
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM' // It runs, for another user.
+    return (error as NodeJS.ErrnoException).code === 'EPERM' // It runs as another user.
   }
 }
 

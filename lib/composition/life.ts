@@ -1,5 +1,5 @@
 /**
- * The life of one server: each part registers its warnings, its condition for being ready, and its steps for the stop
+ * The life cycle of one server: each part registers its warnings, its readiness condition, and its steps for the stop
  * and the end of the server.
  */
 
@@ -12,7 +12,7 @@ export class Life {
   readonly #atStop: (() => void)[] = []
   readonly #atEnd: (() => unknown)[] = []
 
-  /** @param source returns a line for each present warning to the operator */
+  /** @param source returns a line for each current warning for the operator */
   warns(source: () => readonly string[]): void {
     this.#warnings.push(source)
   }
@@ -27,23 +27,23 @@ export class Life {
     this.#atStop.push(step)
   }
 
-  /** @param step called when no request runs any more; the part that was made last ends first */
+  /** @param step called once no request runs; parts end in reverse order of registration */
   atEnd(step: () => unknown): void {
     this.#atEnd.unshift(step)
   }
 
-  /** The present warnings, as `/svc-status` shows them. */
+  /** Returns the current warnings, as `/svc-status` shows them. */
   warnings(): readonly string[] {
     return this.#warnings.flatMap((source) => source())
   }
 
-  /** `stopping` from the moment a stop begins; `not ready` until all is loaded and while a part cannot serve. */
+  /** Returns `stopping` once a stop begins; `not ready` until everything is loaded and while a part cannot serve. */
   readiness(): 'ready' | 'not ready' | 'stopping' {
     if (this.#isStopping) return 'stopping'
     return this.#isLoaded && this.#needs.every((isMet) => isMet()) ? 'ready' : 'not ready'
   }
 
-  /** Call it when all is loaded. */
+  /** Call it when everything is loaded. */
   loaded(): void {
     this.#isLoaded = true
   }

@@ -1,5 +1,5 @@
 /**
- * The requests and the socket of one server, with the limits that its configuration sets: `server.ts` and
+ * The request server and the listener of one server, with the limits of its configuration: `server.ts` and
  * `listener.ts`.
  */
 import { RateLimited } from '../base/rate-limited.ts'
@@ -9,14 +9,14 @@ import { createAddressLimit, type AddressLimit } from '../core/address-limit.ts'
 import { guardDescriptors } from './descriptor-guard.ts'
 import { maxConnections, processDescriptors } from './file-descriptors.ts'
 import { createHostGuard } from '../http/host.ts'
-import { createListener, type Listener } from '../core/listener.ts'
+import { Listener } from '../core/listener.ts'
 import { Histogram } from '../metrics/histogram.ts'
-import { createRequestServer, type RequestServer, type ServerParts } from '../core/server.ts'
+import { RequestServer, type ServerParts } from '../core/server.ts'
 
 /**
- * How long one turn of the event loop may serve requests before others wait in the queue, in milliseconds. When it is
- * longer, new connections wait, since Node accepts one in a turn. When it is shorter, a pause of the garbage collector
- * is enough to send requests through the queue.
+ * How long one turn of the event loop may serve requests before others are queued, in milliseconds. A longer time makes
+ * new connections wait, since Node accepts one per turn. With a shorter time, a pause of the garbage collector is
+ * enough to queue requests.
  */
 const longTurnMs = 100
 
@@ -28,35 +28,35 @@ export interface ServingParts
     | 'headersWithoutRoute' | 'preflight'
   > {
   readonly certificates: Certificates | undefined
-  /** Answers some requests before the server sees them. */
+  /** Handles some requests before the server sees them. */
   readonly wrapHandle?: (handle: RequestServer['handle']) => RequestServer['handle']
-  /** Counts for all processes; without it this process counts for itself. */
+  /** Counts for all processes; without it, this process counts only its connections. */
   readonly addressLimit: AddressLimit | undefined
-  /** Whether an address is that of a proxy that is trusted. */
+  /** Whether an address belongs to a trusted proxy. */
   readonly isTrusted: (address: string) => boolean
-  /** Whether this process warns of a version of Node that is not known. */
+  /** Whether this process warns about an unknown version of Node. */
   readonly warnsOfNode: boolean
 }
 
 /** The parts that serve requests. */
-interface Serving {
+export interface Serving {
   readonly requests: RequestServer
   readonly listener: Listener
-  /** The waiting times of requests that got a worker from the queue of `pool_http`, and of `pool_rest`. */
+  /** The waiting times of requests that left the queue of `pool_http` for a worker, and of `pool_rest`. */
   readonly queueWaits: Histogram
   readonly restQueueWaits: Histogram
 }
 
-/** Makes the parts that serve requests. Nothing listens yet. */
+/** Creates the parts that serve requests. Nothing listens yet. */
 export function createServing(config: Config, parts: ServingParts): Serving {
-  const { log, certificates, addressLimit: ofAll, isTrusted, warnsOfNode, wrapHandle, ...own } = parts
+  const { log, certificates, addressLimit: shared, isTrusted, warnsOfNode, wrapHandle, ...others } = parts
   const queueWaits = new Histogram()
   const restQueueWaits = new Histogram()
   const { warn, info } = log('pool_detector')
   const alertOn = new RateLimited(warn, 1000)
   const alertOff = new RateLimited(info, 1000)
-  const requests = createRequestServer({
-    ...own,
+  const requests = new RequestServer({
+    ...others,
     pool: {
       workers: config['pool_http.workers'],
       queueSize: config['pool_http.queue_size'],
@@ -76,12 +76,12 @@ export function createServing(config: Config, parts: ServingParts): Serving {
     checkHost: createHostGuard(config['server.allowed_hosts']),
     log,
   })
-  const most = config['server.max_connections_per_ip']
-  const addressLimit = most === 0 ? undefined : (ofAll ?? createAddressLimit(most))
+  const maxPerAddress = config['server.max_connections_per_ip']
+  const addressLimit = maxPerAddress === 0 ? undefined : (shared ?? createAddressLimit(maxPerAddress))
   const handle = wrapHandle === undefined ? requests.handle : wrapHandle(requests.handle)
   const served = { handle, upgrade: requests.upgrade }
   const descriptors = processDescriptors()
-  const listener = createListener(served, {
+  const listener = new Listener(served, {
     deadlines: {
       headerTimeoutMs: Math.min(config['server.header_timeout_s'], config['server.request_timeout_s']) * 1000,
       requestTimeoutMs: config['server.request_timeout_s'] * 1000,
@@ -99,8 +99,8 @@ export function createServing(config: Config, parts: ServingParts): Serving {
       log: log('socket'),
       onRefused: (refused) => {
         const nowMs = Date.now()
-        own.metrics.record(refused, false, nowMs)
-        own.accessLog?.write(refused, nowMs)
+        others.metrics.record(refused, false, nowMs)
+        others.accessLog?.write(refused, nowMs)
       },
     },
   })

@@ -1,27 +1,27 @@
 /**
- * The folders that a server writes: that it can, for `check`, for a line at the start, and as warnings while it cannot.
+ * The folders that a server writes to, and whether it can: for `check`, for a log line at the start, and for warnings.
  *
- * Surprise: the folder of the configuration counts only until the administrator and the secret are saved. Installations
- * whose configuration belongs to another user are right.
+ * Surprise: the folder of the configuration counts only until the administrator and the secret are saved. It is valid
+ * for the configuration to belong to another user.
  */
 import { dirname, resolve } from 'node:path'
 import { isObject } from '../base/object.ts'
 import { fileToWrite, type LoadedConfig } from '../config/load.ts'
 import { problemOfFolder, type FolderProblem } from '../files/writable.ts'
-import { readMiddlewareConfig } from '../modules/middleware-config.ts'
+import { middlewareConfigOf } from './application-settings.ts'
 
-/** A folder that the server writes. */
+/** A folder that the server writes to. */
 export interface WrittenFolder {
-  /** The key that names it, or what it is. */
+  /** The key that names it, or a description. */
   readonly what: string
   readonly path: string
-  /** The only file in it that is written; many are unless given. */
+  /** The only file written in it; undefined: any. */
   readonly file?: string
   /** What fails while it cannot be written. */
   readonly effect: string
 }
 
-/** The credentials of the panel, of which an empty one has to be saved. */
+/** The credentials of the panel. An empty one has yet to be saved. */
 interface Credentials {
   readonly user: string
   readonly password: string
@@ -34,7 +34,7 @@ const effects = {
   'paths.temp': 'uploads above 64 KiB are 500',
 } as const
 
-/** The folders of the configuration. */
+/** Returns the folders named by the configuration. */
 export function foldersOf({ config, folder }: LoadedConfig): WrittenFolder[] {
   return (['paths.log', 'paths.cache', 'paths.temp'] as const).map((key) => ({
     what: key,
@@ -43,13 +43,13 @@ export function foldersOf({ config, folder }: LoadedConfig): WrittenFolder[] {
   }))
 }
 
-/** The folder of the session store `file`. */
+/** Returns the folder of the session store `file`. */
 export function sessionFolder(path: string): WrittenFolder {
   return { what: 'setup.session.path', path, effect: 'requests that keep a session are 500' }
 }
 
 /**
- * The folder of the file that setup and the first sign-in save to, while there is something to save.
+ * Returns the folder of the file in which setup and the first sign-in save, while there is something to save.
  * @param file the configuration file; undefined: nothing is saved
  */
 export function configurationFolder(
@@ -59,13 +59,13 @@ export function configurationFolder(
 ): WrittenFolder[] {
   const isSaved = user !== '' && password !== '' && secret !== ''
   if (file === undefined || isSaved || config['app.env'] !== 'prod' || !config['admin.enabled']) return []
-  const written = fileToWrite(file, config)
-  const effect = `${written} cannot be saved, so setup and the first sign-in are 500: run \`svc passwd\``
-  return [{ what: 'the configuration', path: dirname(written), file: written, effect }]
+  const target = fileToWrite(file, config)
+  const effect = `${target} cannot be saved, so setup and the first sign-in are 500: run \`svc passwd\``
+  return [{ what: 'the configuration', path: dirname(target), file: target, effect }]
 }
 
 /**
- * The folder of the session store `file` by the middleware's configuration; undefined where there is none.
+ * Returns the folder of the session store `file` in the middleware configuration, if any.
  * @throws MiddlewareError as `readMiddlewareConfig` does
  */
 export function sessionPathOf(loaded: LoadedConfig): string | undefined {
@@ -75,15 +75,15 @@ export function sessionPathOf(loaded: LoadedConfig): string | undefined {
 }
 
 /**
- * The settings of a built-in middleware as its configuration has them, unchecked.
+ * Returns the unchecked settings of a group of built-in middleware.
  * @throws MiddlewareError as `readMiddlewareConfig` does
  */
-export function settingsOf({ config, folder }: LoadedConfig, group: string): Readonly<Record<string, unknown>> {
-  const settings = readMiddlewareConfig(resolve(folder, config['paths.middleware']), []).setup[group]
+export function settingsOf(loaded: LoadedConfig, group: string): Readonly<Record<string, unknown>> {
+  const settings = middlewareConfigOf(loaded, []).setup[group]
   return isObject(settings) ? settings : {}
 }
 
-/** Checks folders. Resolves with a line for each that cannot be written. */
+/** Checks folders. Resolves with a problem for each that cannot be written. */
 export async function unwritable(
   folders: readonly WrittenFolder[],
 ): Promise<readonly (FolderProblem & { readonly line: string })[]> {
@@ -95,34 +95,34 @@ export async function unwritable(
 }
 
 interface FolderWatchOptions {
-  /** The folders of this moment. */
+  /** Returns the folders to check now. */
   readonly folders: () => readonly WrittenFolder[]
   readonly log: { readonly warn: (message: string) => void; readonly info: (message: string) => void }
 }
 
 const everyMs = 10_000
 
-/** Checks the folders of a running server again and again, and logs what has changed. */
+/** Checks the folders of a running server periodically, and logs changes. */
 export class FolderWatch {
   readonly #options: FolderWatchOptions
   #lines: readonly string[] = []
-  #isLooking = false
+  #isChecking = false
   #timer: NodeJS.Timeout | undefined
 
   constructor(options: FolderWatchOptions) {
     this.#options = options
   }
 
-  /** Checks now, and each 10 seconds until `close()`. Resolves after the first time. */
+  /** Checks now, and every 10 seconds until `close()`. Resolves after the first check. */
   async start(): Promise<void> {
-    this.#timer = setInterval(() => void this.look(), everyMs).unref()
-    await this.look()
+    this.#timer = setInterval(() => void this.check(), everyMs).unref()
+    await this.check()
   }
 
-  /** Checks now; does nothing while a check runs, which takes long on a file system that hangs. */
-  async look(): Promise<void> {
-    if (this.#isLooking) return
-    this.#isLooking = true
+  /** Checks now. No-op while a check runs, which takes long on a hanging file system. */
+  async check(): Promise<void> {
+    if (this.#isChecking) return
+    this.#isChecking = true
     try {
       const lines = (await unwritable(this.#options.folders())).map(({ line }) => line)
       const { warn, info } = this.#options.log
@@ -130,11 +130,11 @@ export class FolderWatch {
       for (const line of this.#lines) if (!lines.includes(line)) info(`resolved: ${line}`)
       this.#lines = lines
     } finally {
-      this.#isLooking = false
+      this.#isChecking = false
     }
   }
 
-  /** A line for each folder that cannot be written. */
+  /** Returns a line for each folder that cannot be written. */
   warnings(): readonly string[] {
     return this.#lines
   }

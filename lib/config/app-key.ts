@@ -7,7 +7,7 @@ export const publishedInsecureAppKey = 'svc-published-insecure-development-key'
 
 const empty = 'app_key is empty: a random one is used, so signed tokens end with this process; set app_key in svc.json'
 const published = 'app_key is the published default: anyone can sign tokens; set a secret one in svc.json'
-const publishedBefore = 'app_key_previous holds the published default: anyone can sign tokens; take it out of svc.json'
+const publishedBefore = 'app_key_previous holds the published default: anyone can sign tokens; remove it from svc.json'
 
 const shortestKey = 32
 const short = `app_key has fewer than ${shortestKey} characters: anyone with a token can guess it; `
@@ -19,7 +19,7 @@ export interface AppKey {
   readonly warnings: readonly string[]
 }
 
-/** Chooses the key. In `prod` an empty one is replaced by a random key that lives as long as the process. */
+/** Chooses the key. In `prod`, an empty one is replaced by a random key for the lifetime of the process. */
 export function chooseAppKey(config: Config): AppKey {
   const { app_key: key } = config
   if (config['app.env'] !== 'prod') return { key: key === '' ? publishedInsecureAppKey : key, warnings: [] }

@@ -1,39 +1,55 @@
 /**
- * Checks of strings in the configuration. Each function returns undefined for a valid value, and else the rule that it
+ * Checks of strings in the configuration. Each function returns undefined for a valid value, otherwise the rule that it
  * breaks (`must be ...`). The checks of proxies, hosts and origins are in the files that parse them.
  */
 import { isIP } from 'node:net'
+import { isPlainPath } from '../static/static-path.ts'
 
 const controlCharacter = /[\u0000-\u001f\u007f]/
 const hostPattern = /^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*$/
 const rotatedLogName = /^svc_[0-9]{14}_[0-9]+\.log$/
 const longestFileName = 200
+/** A type with parameters (RFC 9110, section 8.3.1), of visible ASCII. */
+const mediaType = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?:;[\x20-\x7e]+)?$/
 
-/** A host name or an address to listen on, IPv6 without brackets. */
+/** Checks a host name or address to listen on, IPv6 without brackets. */
 export function checkHostToBind(text: string): string | undefined {
   const looksLikeAddress = /^[0-9.]+$/.test(text)
   const right = isIP(text) !== 0 || (!looksLikeAddress && text.length <= 253 && hostPattern.test(text))
   return right ? undefined : 'must be a host name or an address, without port and brackets, such as 127.0.0.1 or ::1'
 }
 
-/** The name of a log file: no path, and not a name that rotation gives, since retention deletes such files. */
+/** Checks the name of a log file: no path, and no name that rotation uses, since retention deletes such files. */
 export function checkFileName(text: string): string | undefined {
   const path = text === '' || text === '.' || text === '..' || /[/\\]/.test(text)
   if (path || controlCharacter.test(text) || Buffer.byteLength(text) > longestFileName) {
     return `must be a file name without a path, of at most ${longestFileName} bytes`
   }
-  return rotatedLogName.test(text) ? 'must not be a name that rotation gives, since old ones are deleted' : undefined
+  return rotatedLogName.test(text) ? 'must not be a name that rotation uses, since old ones are deleted' : undefined
 }
 
-/** The path of a folder, absolute or relative. */
+/** Checks the path of a folder, absolute or relative. */
 export function checkPath(text: string): string | undefined {
   const wrong = text === '' || controlCharacter.test(text)
   return wrong ? 'must be a path, not empty and without control characters' : undefined
 }
 
-/**
- * A stored password: empty, the MD5 as 32 lower-case hex digits, or a hash of the hardened kind, which begins `scrypt`.
- */
+/** Checks the path of a static file, relative to their folder; empty for none. */
+export function checkFallback(text: string): string | undefined {
+  const right = text === '' || (isPlainPath(`/${text}`) && !controlCharacter.test(text))
+  return right ? undefined : 'must be a path below paths.public, such as index.html, and no dot file'
+}
+
+/** Checks types of files by their endings. */
+export function checkTypes(types: Readonly<Record<string, unknown>>): string | undefined {
+  const wrong = Object.entries(types).find(([ending, type]) => {
+    return !/^\.?[\w+-]+$/.test(ending) || typeof type !== 'string' || !mediaType.test(type)
+  })
+  const example = 'must have endings with their types, such as {"glb": "model/gltf-binary"}'
+  return wrong && `${example}: it has ${JSON.stringify(Object.fromEntries([wrong]))}`
+}
+
+/** Checks a stored password: empty, an MD5 of 32 lower-case hex digits, or a hardened hash, which begins `scrypt`. */
 export function checkPasswordHash(text: string): string | undefined {
   return text === '' || /^[0-9a-f]{32}$/.test(text) || text.startsWith('scrypt')
     ? undefined

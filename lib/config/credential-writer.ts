@@ -6,7 +6,7 @@ import { saveConfig } from './save.ts'
 import type { Config } from './table.ts'
 
 /**
- * Makes the writer of a configuration file, or of the local one beside it (`fileToWrite`).
+ * Creates the writer for a configuration file, or the local file beside it (`fileToWrite`).
  * @param onSaved called with the keys that were written, and the file
  */
 export function createCredentialWriter(
@@ -17,9 +17,9 @@ export function createCredentialWriter(
   return {
     read: () => (existsSync(file) || existsSync(localFileOf(file)) ? loadConfig(file).config : undefined),
     write: (changes) => {
-      const written = fileToWrite(file, config)
-      saveConfig(written, changes)
-      onSaved(Object.keys(changes), written)
+      const target = fileToWrite(file, config)
+      saveConfig(target, changes)
+      onSaved(Object.keys(changes), target)
     },
   }
 }

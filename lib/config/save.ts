@@ -1,6 +1,6 @@
 /**
- * Saves changed values to a configuration file. Every other byte stays as it was: unknown keys, order, nested or dotted
- * form, indentation, line ends. So do the changes that somebody else made since the server started.
+ * Saves changed values to a configuration file. Every other byte is preserved: unknown keys, order, nested or dotted
+ * form, indentation, line ends, and changes that others have made since the server started.
  *
  * A key that the file does not have yet is added nested: at the end of its section, or with its section at the end.
  */
@@ -10,18 +10,18 @@ import { findEntries } from './assemble.ts'
 import type { Config } from './table.ts'
 
 /**
- * Saves changes. A missing file is made with mode 0600.
+ * Saves changes. A missing file is created with mode 0600.
  * @param changes keys and their new values, `{'admin.user': 'ann'}`
- * @throws Error that says what failed, why, and what to do; the file is unchanged then (see `editFile`)
+ * @throws Error with what failed, why, and what to do; the file is then unchanged (see `editFile`)
  */
 export function saveConfig(file: string, changes: Partial<Config>): void {
   editFile(file, (text) => editConfig(text, changes))
 }
 
 /**
- * Returns the text with the changes in it.
+ * Returns the text with the changes applied.
  * @param text undefined for a new file
- * @throws Error when the text is no JSON object or contains a key twice
+ * @throws Error when the text is not a JSON object or contains a key twice
  */
 export function editConfig(text: string | undefined, changes: Partial<Config>): string {
   return Object.entries(changes).reduce((edited, [key, value]) => setValue(edited, key, value), text ?? '{\n}\n')
@@ -34,11 +34,11 @@ function setValue(text: string, key: string, value: unknown): string {
   const present = found.get(key)
   if (present === undefined) return withMember(text, root, key.split('.'), value)
   if (JSON.stringify(present.value) === JSON.stringify(value)) return text
-  const { start, end } = nodeAt(root, present.path) as JsonNode // findEntries has just come along this path.
+  const { start, end } = nodeAt(root, present.path) as JsonNode // findEntries has just found this path.
   return text.slice(0, start) + JSON.stringify(value) + text.slice(end)
 }
 
-/** Adds a value behind the last member of the innermost of its sections that is there. */
+/** Adds a value after the last member of the innermost of its sections that exists. */
 function withMember(text: string, object: JsonNode, [name = '', ...names]: readonly string[], value: unknown): string {
   const { start, end, members = [] } = object
   const section = members.find((member) => member.name === name)

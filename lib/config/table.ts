@@ -1,5 +1,5 @@
 /**
- * The configuration: one row per key, which drives loading, checking, writing back and `docs/configuration.md`. The
+ * The configuration: one row per key, which drives loading, checking, saving and `docs/configuration.md`. The
  * shipped `svc.json` lists the same keys in the same order; a test compares them.
  */
 import { checkMetricsToken } from '../access/metrics-token.ts'
@@ -7,16 +7,28 @@ import { checkTrustedProxy } from '../http/client-address.ts'
 import { checkAllowedHost } from '../http/host.ts'
 import { checkTrustedOrigin } from '../http/origin.ts'
 import { traceModules } from '../log/trace.ts'
-import { problemOfRedisUrl } from '../redis/url.ts'
-import { checkFileName, checkHostToBind, checkPasswordHash, checkPath } from './checks.ts'
+import { problemOfRedisUrl } from './redis-url.ts'
+import { checkFallback, checkFileName, checkHostToBind, checkPasswordHash, checkPath, checkTypes } from './checks.ts'
+import type { AnyObject } from './objects.ts'
 import type { Row, ValueOf } from '../base/value.ts'
+
+/** A row of the table: of a single value, or of an object of any content. */
+export type KeyRow = Row | ObjectRow
+
+interface ObjectRow {
+  readonly kind: 'object'
+  readonly default: AnyObject
+  /** Returns what a value must be, `must be ...`; undefined if it is valid. */
+  readonly check?: (value: AnyObject) => string | undefined
+  readonly meaning: string
+}
 
 type TraceKey = `trace.${(typeof traceModules)[number]}`
 type TraceRow = { readonly kind: 'boolean'; readonly default: true; readonly meaning: string }
 
 const traceRow: TraceRow = {
   kind: 'boolean', default: true,
-  meaning: 'Write DEBUG and INFO of this module. The admin panel switches it, too.',
+  meaning: 'Write DEBUG and INFO lines of this module. The admin panel can switch it, too.',
 }
 const tracePairs = traceModules.map((module) => [`trace.${module}`, traceRow])
 const traceRows = Object.fromEntries(tracePairs) as Record<TraceKey, TraceRow> // Object.fromEntries forgets the names.
@@ -25,40 +37,40 @@ const traceRows = Object.fromEntries(tracePairs) as Record<TraceKey, TraceRow> /
 export const configTable = {
   'app.env': {
     kind: 'choice', choices: ['prod', 'dev'], default: 'prod',
-    meaning: '`prod` protects the admin panel and hides stacks. `dev`, for your own machine, does neither.',
+    meaning: '`prod` protects the admin panel and hides stack traces. `dev`, for your own machine, does neither.',
   },
   app_key: {
     kind: 'string', default: '', secret: true,
-    meaning: 'Signs CSRF and resource-id tokens. Empty in `dev`: a built-in key that everybody knows; '
-      + 'in `prod`: a random key that ends with the process, with a warning.',
+    meaning: 'Signs CSRF and resource-id tokens. Empty in `dev`: a built-in, public key; '
+      + 'in `prod`: a random key for the lifetime of the process, with a warning.',
   },
   app_key_previous: {
     kind: 'list', default: [], secret: true, check: (key) => (key === '' ? 'must not be empty' : undefined),
-    meaning: 'Keys that only verify tokens: for changing `app_key` while forms are open.',
+    meaning: 'Keys that only verify tokens, so that open forms survive a change of `app_key`.',
   },
 
   'server.host': {
     kind: 'string', default: '127.0.0.1', check: checkHostToBind,
-    meaning: 'The address to listen on. `0.0.0.0` or `::`: every address.',
+    meaning: 'The address to listen on. `0.0.0.0` or `::`: all addresses.',
   },
   'server.port': {
     kind: 'integer', min: 0, max: 65535, default: 8080,
-    meaning: 'The port. 0: any free one, which the log names.',
+    meaning: 'The port. 0: any free one; the log contains it.',
   },
   'server.trusted_proxies': {
     kind: 'list', default: [], check: checkTrustedProxy,
-    meaning: 'Addresses or CIDR blocks whose `X-Forwarded-For`, `-Proto` and `-Host` count. '
+    meaning: 'Addresses or CIDR blocks whose `X-Forwarded-For`, `-Proto` and `-Host` are trusted. '
       + 'The client is the right-most address that is not trusted.',
   },
   'server.trusted_origins': {
     kind: 'list', default: [], check: checkTrustedOrigin,
-    meaning: 'Other origins that may send state-changing and WebSocket requests: `https://app.example.org`, or that of '
-      + 'an app or browser extension, such as `capacitor://localhost`.',
+    meaning: 'Other origins that may send state-changing and WebSocket requests: `https://app.example.org`, or the '
+      + 'origin of an app or browser extension, such as `capacitor://localhost`.',
   },
   'server.allowed_hosts': {
     kind: 'list', default: [], check: checkAllowedHost,
-    meaning: 'Host names, with or without a port; `*.example.org` is every name below it. When set, any other Host '
-      + 'gets 400, but for `/svc-ready` and `/svc-ping`.',
+    meaning: 'Host names, with or without a port; `*.example.org` matches every subdomain. When set, any other Host '
+      + 'gets 400, except for `/svc-ready` and `/svc-ping`.',
   },
   'server.body_limit_kb': {
     kind: 'integer', min: 1, max: 1_048_576, default: 1024,
@@ -74,28 +86,28 @@ export const configTable = {
   },
   'server.body_idle_timeout_s': {
     kind: 'integer', min: 1, max: 3600, default: 30,
-    meaning: 'Seconds that a client may send nothing while its body is awaited; then 408. A body of which less than '
-      + '1 KiB comes in 60 seconds ends the same way.',
+    meaning: 'Seconds that a client may pause while sending a body; then 408. A body slower than 1 KiB in 60 seconds '
+      + 'also gets 408.',
   },
   'server.send_idle_timeout_s': {
     kind: 'integer', min: 1, max: 3600, default: 60,
-    meaning: 'Seconds that a client may take nothing of its response; then its connection is cut.',
+    meaning: 'Seconds that a client may stop reading its response; then its connection is closed.',
   },
   'server.keep_alive_timeout_s': {
     kind: 'integer', min: 1, max: 3600, default: 65,
-    meaning: 'Seconds that an idle connection is kept. Set it longer than that of the proxy.',
+    meaning: 'Seconds that an idle connection stays open. Set it longer than the keep-alive timeout of the proxy.',
   },
   'server.drain_delay_s': {
     kind: 'integer', min: 0, max: 3600, default: 0,
-    meaning: 'Seconds at the beginning of a stop in which the server still serves but is not ready.',
+    meaning: 'Seconds at the start of a stop during which the server still serves but is not ready.',
   },
   'server.stop_timeout_s': {
     kind: 'integer', min: 1, max: 3600, default: 30,
-    meaning: 'Seconds after which a stop cuts what still runs.',
+    meaning: 'Seconds after which a stop aborts everything still running.',
   },
   'server.max_connections_per_ip': {
     kind: 'integer', min: 0, max: 1_000_000, default: 0,
-    meaning: 'Connections that one client address may hold. 0: no limit.',
+    meaning: 'Maximum open connections per client address. 0: no limit.',
   },
   'server.tls.cert': {
     kind: 'string', default: '', check: (file) => (file === '' ? undefined : checkPath(file)),
@@ -111,13 +123,13 @@ export const configTable = {
   },
   'server.hang_timeout_s': {
     kind: 'integer', min: 0, max: 86_400, default: 60,
-    meaning: 'Seconds after which one of several processes that does not answer is killed and replaced. 0: never.',
+    meaning: 'With several processes: seconds after which an unresponsive one is killed and replaced. 0: never.',
   },
 
   'shared.url': {
     kind: 'string', default: '', secret: true,
     check: (url) => (url === '' ? undefined : problemOfRedisUrl(url)),
-    meaning: 'The Redis or Valkey server for what several machines share: '
+    meaning: 'The Redis or Valkey server for the state that several machines share: '
       + '`redis://[user:password@]host[:port][/database]`, `rediss://` for TLS, or '
       + '`redis+unix:///path/of/socket[?db=database]`. User and password are percent-encoded; the password '
       + 'may come [from elsewhere](#which-file).',
@@ -125,7 +137,7 @@ export const configTable = {
   'shared.name': {
     kind: 'string', default: 'svc',
     check: (name) => (/^[\w.-]{1,64}$/.test(name) ? undefined : 'must have 1 to 64 of A-Z a-z 0-9 _ . -'),
-    meaning: 'The first part of every key in the engine, so that several applications can share one. A server with '
+    meaning: 'The prefix of every key in the engine, so that several applications can share one. A server with '
       + 'this name and another `app_key` is refused.',
   },
 
@@ -143,26 +155,26 @@ export const configTable = {
   },
   'admin.secret': {
     kind: 'string', default: '', secret: true,
-    meaning: 'Signs the admin cookie. Emptying it ends all admin sessions; the next setup or login makes a new one.',
+    meaning: 'Signs the admin cookie. Emptying it ends all admin sessions; the next setup or login creates a new one.',
   },
   'admin.hardened': {
     kind: 'boolean', default: false,
-    meaning: '`true`: scrypt, a random secret of 32 bytes and HMAC-SHA256 in place of MD5.',
+    meaning: '`true`: scrypt, a random secret of 32 bytes and HMAC-SHA256 instead of MD5.',
   },
   'admin.metrics_token': {
     kind: 'string', default: '', secret: true, check: checkMetricsToken,
-    meaning: 'Lets a program read `/svc-metrics` by `Authorization: Bearer`: at least 32 characters. Empty: only '
-      + 'administrators.',
+    meaning: 'Lets a program read `/svc-metrics` with `Authorization: Bearer`: at least 32 characters. Empty: only '
+      + 'administrators can.',
   },
   'admin.setup_token': {
     kind: 'choice', choices: ['auto', 'on', 'off'], default: 'auto',
-    meaning: 'Whether setup asks for the one-time token in the log. `auto`: unless the request comes from this '
-      + 'machine, to a name of this machine, and not to a server that a service manager has started.',
+    meaning: 'Whether setup requires the one-time token from the log. `auto`: unless the request comes from this '
+      + 'machine, to a name of this machine, and no service manager has started the server.',
   },
 
   'session.lifetime': {
     kind: 'integer', min: 0, max: 5_256_000, default: 60,
-    meaning: 'Minutes that an admin session lasts. 0: no end.',
+    meaning: 'Minutes that an admin session lasts. 0: no limit.',
   },
 
   'paths.root': {
@@ -171,7 +183,7 @@ export const configTable = {
   },
   'paths.routes': {
     kind: 'string', default: 'routes', check: checkPath,
-    meaning: 'Route files: the `*.json` directly in it.',
+    meaning: 'The folder of route files: every `*.json` directly in it.',
   },
   'paths.middleware': {
     kind: 'string', default: 'routes/middleware', check: checkPath,
@@ -183,7 +195,7 @@ export const configTable = {
   },
   'paths.cache': {
     kind: 'string', default: '.cached', check: checkPath,
-    meaning: 'Files that the server can make again, such as compiled views.',
+    meaning: 'Files that the server can recreate, such as compiled views.',
   },
   'paths.log': {
     kind: 'string', default: '.logs', check: checkPath,
@@ -191,11 +203,26 @@ export const configTable = {
   },
   'paths.temp': {
     kind: 'string', default: '.cached/temp', check: checkPath,
-    meaning: 'Uploads while their requests run. The start removes those of a killed process.',
+    meaning: 'Uploads of running requests. A start removes those of killed processes.',
   },
   'paths.public': {
     kind: 'string', default: '', check: (path) => (path === '' ? undefined : checkPath(path)),
     meaning: 'Static files. Empty: none are served.',
+  },
+
+  'static.fallback': {
+    kind: 'string', default: '', check: checkFallback,
+    meaning: 'The page of a single-page application, relative to `paths.public`. It answers requests for pages, with '
+      + '200, whose path names neither a route nor a file. Empty: they get 404.',
+  },
+  'static.types': {
+    kind: 'object', default: {}, check: checkTypes,
+    meaning: 'Types of static files by their ending, besides the known ones: `{"glb": "model/gltf-binary"}`.',
+  },
+  'static.immutable': {
+    kind: 'list', default: [], check: (pattern) => (pattern === '' ? 'must not be empty' : undefined),
+    meaning: 'Static files whose content never changes, as paths below `paths.public`: clients keep them for a year. '
+      + '`*` is any text without `/`, `?` one character, `**` any folders.',
   },
 
   'log.file': {
@@ -220,7 +247,7 @@ export const configTable = {
   },
   'log.format': {
     kind: 'choice', choices: ['text', 'json'], default: 'text',
-    meaning: '`json`: one object a line.',
+    meaning: '`json`: one object per line.',
   },
 
   'access_log.enabled': {
@@ -240,12 +267,12 @@ export const configTable = {
 
   'pool_http.workers': {
     kind: 'integer', min: 1, max: 1_000_000, default: 1024,
-    meaning: 'Plain requests that run at a time.',
+    meaning: 'Plain requests that run concurrently.',
   },
   'pool_http.queue_size': {
     kind: 'integer', min: 0, max: 1_000_000, default: 4096,
-    meaning: 'Plain requests that may wait for a worker, or for a processor that is busy for 100 ms or longer; '
-      + 'more get 503.',
+    meaning: 'Plain requests that may wait for a worker, or while the process is busy for 100 ms or longer; '
+      + 'further ones get 503.',
   },
   'pool_http.alert_pct': {
     kind: 'integer', min: 1, max: 100, default: 75,
@@ -254,12 +281,12 @@ export const configTable = {
   },
   'pool_http.max_wait_ms': {
     kind: 'integer', min: 1, max: 3_600_000, default: 3000,
-    meaning: 'Milliseconds that a request waits in the queue at most; then it gets 503.',
+    meaning: 'Milliseconds that a request may wait in the queue; then it gets 503.',
   },
 
   'pool_ws.workers': {
     kind: 'integer', min: 0, max: 1_000_000, default: 1000,
-    meaning: 'WebSockets at a time.',
+    meaning: 'Concurrent WebSockets.',
   },
   'pool_ws.max_message_kb': {
     kind: 'integer', min: 1, max: 1_048_576, default: 1024,
@@ -268,33 +295,33 @@ export const configTable = {
 
   'pool_rest.workers_sse': {
     kind: 'integer', min: 0, max: 1_000_000, default: 1000,
-    meaning: 'SSE streams at a time.',
+    meaning: 'Concurrent SSE streams.',
   },
   'pool_rest.workers_longpoll': {
     kind: 'integer', min: 0, max: 1_000_000, default: 1000,
-    meaning: 'Long polls at a time.',
+    meaning: 'Concurrent long polls.',
   },
   'pool_rest.queue_size': {
     kind: 'integer', min: 0, max: 1_000_000, default: 1000,
-    meaning: 'Streams and long polls that may wait for a worker; more get 503.',
+    meaning: 'Streams and long polls that may wait for a worker; further ones get 503.',
   },
   'pool_rest.stream_timeout_s': {
     kind: 'integer', min: 0, max: 2_000_000, default: 3600,
-    meaning: 'The most seconds that a stream or long poll lasts. 0: no limit.',
+    meaning: 'Maximum seconds that a stream or long poll lasts. 0: no limit.',
   },
 
   'monitor.interval_s': {
     kind: 'integer', min: 1, max: 3600, default: 5,
-    meaning: 'Seconds between two readings of the monitor.',
+    meaning: 'Seconds between two measurements of the monitor.',
   },
 
   'dev.watch': {
     kind: 'boolean', default: true,
-    meaning: 'In `dev` alone: take up what is saved, and refresh open pages.',
+    meaning: 'Only in `dev`: apply saved files, and refresh open pages.',
   },
   'config.local': {
     kind: 'boolean', default: false,
-    meaning: 'Setup and `passwd` save to [the local file](#the-local-file), also where there is none yet.',
+    meaning: 'Setup and `passwd` save to [the local file](#the-local-file), even if it does not exist yet.',
   },
   cache_ram: {
     kind: 'boolean', default: true,
@@ -304,13 +331,24 @@ export const configTable = {
     kind: 'boolean', default: true,
     meaning: 'Keep compiled views on disk, under `paths.cache`.',
   },
-} as const satisfies Record<string, Row>
+
+  settings: {
+    kind: 'object', default: {},
+    meaning: 'The [settings of the application](#settings-of-the-application), any JSON: `ctx.settings`.',
+  },
+  setup: {
+    kind: 'object', default: {},
+    meaning: 'Settings of the [built-in middleware](#settings-of-the-built-in-middleware), merged over `setup` of '
+      + '`config.json`.',
+  },
+} as const satisfies Record<string, KeyRow>
 
 /** A key of the configuration, dotted: `server.port`. */
 export type ConfigKey = keyof typeof configTable
 
 /** The configuration, flat: `config['server.port']` is a number, `config['app.env']` is `'prod' | 'dev'`. */
-export type Config = { readonly [Key in ConfigKey]: ValueOf<(typeof configTable)[Key]> }
+export type Config = { readonly [Key in ConfigKey]: ValueOfKey<(typeof configTable)[Key]> }
+type ValueOfKey<R extends KeyRow> = R extends Row ? ValueOf<R> : AnyObject
 
 /** Every key, in the order of the table. */
 export const configKeys = Object.keys(configTable) as readonly ConfigKey[] // Object.keys forgets the names it returns.

@@ -1,6 +1,7 @@
-/** Checks of values that belong together: problems that keep a server from starting, and warnings. */
+/** Checks that values are consistent: problems that prevent a start, and warnings. */
+import { statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { isBoundToLoopback } from '../http/host.ts'
 import { isAtOrIn, mayOthersRead } from '../files/paths.ts'
 import { errorOfValues, fileToWrite, type LoadedConfig, type ValueProblem } from './load.ts'
@@ -17,36 +18,42 @@ const privateKeys = [
   'server.tls.key',
 ] as const satisfies ConfigKey[]
 
-/** The absolute path of the folder of static files, or undefined. */
+/** Returns the absolute path of the folder of static files, if any. */
 export function publicFolder({ config, folder }: Pick<LoadedConfig, 'config' | 'folder'>): string | undefined {
   return config['paths.public'] === '' ? undefined : resolve(folder, config['paths.public'])
 }
 
-/** @throws ConfigError when values do not go together */
-export function refuseTogether(loaded: LoadedConfig): void {
-  const problems = problemsTogether(loaded)
+/** @throws ConfigError when values are inconsistent */
+export function refuseInconsistent(loaded: LoadedConfig): void {
+  const problems = inconsistencies(loaded)
   if (problems.length > 0) throw errorOfValues(loaded, problems)
 }
 
-/** Problems that keep a server with these values from starting. */
-export function problemsTogether(loaded: LoadedConfig): ValueProblem[] {
+/** Returns the problems that prevent a start with these values. */
+export function inconsistencies(loaded: LoadedConfig): ValueProblem[] {
   const { config } = loaded
   const problems: ValueProblem[] = []
   const published = publishedIn(loaded)
   if (published.length > 0) {
-    const held = published.join(' and ')
-    const text = `paths.public must contain nothing private, since everybody can read it: it contains ${held}`
+    const names = published.join(' and ')
+    const text = `paths.public must contain nothing private, since everybody can read it: it contains ${names}`
     problems.push({ key: 'paths.public', text })
+  }
+  const fallback = config['static.fallback']
+  if (fallback !== '' && !isFileIn(publicFolder(loaded), fallback)) {
+    const text = `static.fallback must be a file in paths.public, relative to it: it is ${JSON.stringify(fallback)}`
+    problems.push({ key: 'static.fallback', text })
   }
   if (config['shared.url'] !== '' && config['app.env'] === 'prod' && config.app_key === '') {
     const text = 'app_key must be set together with shared.url: otherwise each server makes its own'
     problems.push({ key: 'app_key', text })
   }
+  for (const { text, path } of loaded.settings.problems) problems.push({ key: 'settings', text, path })
   return problems
 }
 
-/** Warnings for the operator. */
-export function warningsTogether({ config, folder }: LoadedConfig): string[] {
+/** Returns warnings for the operator. */
+export function inconsistencyWarnings({ config, folder }: LoadedConfig): string[] {
   const { 'server.host': host, 'server.tls.key': tlsKey, 'admin.password': password } = config
   const warnings: string[] = []
   if (config['app.env'] === 'dev' && !isBoundToLoopback(host)) {
@@ -65,10 +72,14 @@ export function warningsTogether({ config, folder }: LoadedConfig): string[] {
   return warnings
 }
 
-/** The number of processes that `server.processes` asks for: `auto` is one for each core that this process may use. */
+/** Returns the number of processes in `server.processes`; `auto`: one for each core that this process may use. */
 export function processCount(config: Config): number {
-  const asked = config['server.processes']
-  return asked === 'auto' ? availableParallelism() : asked
+  const count = config['server.processes']
+  return count === 'auto' ? availableParallelism() : count
+}
+
+function isFileIn(folder: string | undefined, name: string): boolean {
+  return folder !== undefined && statSync(join(folder, name), { throwIfNoEntry: false })?.isFile() === true
 }
 
 function publishedIn(loaded: LoadedConfig): string[] {
@@ -79,7 +90,7 @@ function publishedIn(loaded: LoadedConfig): string[] {
     .map((key): [what: string, path: string] => [key, config[key]])
     .filter(([, path]) => path !== '')
   if (file !== undefined) places.unshift(['the configuration file', file])
-  const written = file === undefined ? undefined : fileToWrite(file, config)
-  if (written !== undefined && written !== file) places.unshift(['the local configuration file', written])
+  const target = file === undefined ? undefined : fileToWrite(file, config)
+  if (target !== undefined && target !== file) places.unshift(['the local configuration file', target])
   return places.filter(([, path]) => isAtOrIn(open, resolve(folder, path))).map(([what]) => what)
 }

@@ -1,11 +1,11 @@
 /**
  * Carries out the commands that change the running server (`commands.ts`).
  *
- * A lasting change is a change of the desired state. The process that gets the command first applies the latest state,
- * then applies the change, which fails as a whole, and then writes the next state. If another process was faster, it
- * starts again from the state of that process. The answer is sent when every live process has applied the change, or
- * names those that have not. Commands about this machine only (its logs, its view cache, a bench window, a certificate,
- * a stop) are calls to its processes and are stored nowhere.
+ * A persistent change is a change of the desired state. The process that gets the command first applies the latest
+ * state, then applies the change atomically, and then writes the next state. If another process was faster, it starts
+ * over from the state of that process. The response is sent when every live process has applied the change, or names
+ * those that have not. Commands for this machine only (its logs, its view cache, a bench window, a certificate, a stop)
+ * are calls to its processes and are not stored.
  */
 import { judge } from '../access/credentials.ts'
 import type { CredentialStore } from '../access/credential-store.ts'
@@ -45,20 +45,20 @@ interface ChangesOptions {
   readonly application: Application<unknown>
   readonly credentials: CredentialStore
   readonly trace: Trace
-  /** Carry out the commands about this machine in this process. */
+  /** The handlers of this process for the commands about this machine. */
   readonly handlers: MachineHandlers
-  /** The other processes of this machine; undefined when there are none. */
+  /** The other processes of this machine; undefined if there are none. */
   readonly machine: Machine | undefined
   /** The log of a module. */
   readonly log: (module: string) => ModuleLogger
 }
 
-/** The processes of a machine, seen from one of them. */
+/** The other processes of a machine, as seen from one process. */
 export interface Machine {
-  /** Carries out a command in every other process. Resolves with a line for each that failed, with the reason. */
+  /** Runs a command in every other process. Resolves with a line for each that failed, with the reason. */
   everywhere(command: Command<MachineCommandType>): Promise<readonly string[]>
-  /** Passes on a command about all processes together. Resolves when it has begun. */
-  asWhole(command: Command<MachineCommandType>): Promise<void>
+  /** Forwards a command about all processes together. Resolves when it has begun. */
+  applyToServer(command: Command<MachineCommandType>): Promise<void>
 }
 
 /** The change that a command makes. */
@@ -69,13 +69,13 @@ interface Change<Answer> {
   readonly answer: (outcome: Outcome) => Answer
 }
 
-/** How long a process may take to apply a change, in milliseconds: after a reload, and after any other change. */
+/** The longest time for a process to apply a change, in milliseconds: a reload, and any other change. */
 const reloadMs = 10_000
 const applyMs = 5000
 
 const isWhole = (type: CommandType): boolean => type === 'stop' || type === 'logs.reopen'
 
-/** Carries out the commands of one process. */
+/** Carries out commands in one process. */
 export class Changes implements Control {
   readonly #options: ChangesOptions
 
@@ -84,7 +84,7 @@ export class Changes implements Control {
   }
 
   async apply<T extends CommandType>(command: Command<T>): Promise<CommandTable[T]['answers']> {
-    return (await this.#answer(command as Command)) as CommandTable[T]['answers'] // Each answers what its command does.
+    return (await this.#answer(command as Command)) as CommandTable[T]['answers'] // Each answers its own command.
   }
 
   #answer(command: Command): Promise<unknown> {
@@ -96,7 +96,7 @@ export class Changes implements Control {
       case 'routes.reload':
         return this.#change(command, (latest) => this.#reload(latest, command as Command<'routes.reload'>))
       case 'files.changed':
-        return carryOut(this.#options.handlers, command as Command<'files.changed'>) // It gives commands to the others.
+        return carryOut(this.#options.handlers, command as Command<'files.changed'>) // It commands the others itself.
       case 'trace.set':
         return this.#change(command, (latest) => this.#switch(latest, command as Command<'trace.set'>))
       case 'admin.setup':
@@ -140,15 +140,15 @@ export class Changes implements Control {
   async #write(
     next: DesiredState,
     file: RouteFileChange | undefined,
-    takeBack: () => Promise<unknown>,
+    restore: () => Promise<unknown>,
     type: CommandType,
   ): Promise<boolean> {
     const { store, log } = this.#options
     try {
       return await store.write(next, file)
     } catch (error) {
-      await takeBack()
-      if (isHttpError(error)) log('server').warn(`${type}: what could not be shared was taken back`)
+      await restore()
+      if (isHttpError(error)) log('server').warn(`${type}: the change could not be shared and was undone`)
       throw error
     }
   }
@@ -177,14 +177,14 @@ export class Changes implements Control {
     { keepsAdded = false }: Command<'routes.reload'>,
   ): Change<CommandTable['routes.reload']['answers']> {
     const { application, log } = this.#options
-    const asks = keepsAdded || latest.routes.some(({ lasts }) => lasts)
-    const inFiles = asks ? application.namesInFiles() : new Set<string>()
+    const needsNames = keepsAdded || latest.routes.some(({ lasts }) => lasts)
+    const inFiles = needsNames ? application.namesInFiles() : new Set<string>()
     return {
       content: keepsAdded
         ? withFilesRead(latest, inFiles, application.namesInFiles(persistedFile))
         : withReload(latest, inFiles),
       answer: ({ reload }) => {
-        const result = reload as NonNullable<typeof reload> // The version of the reload is a new one.
+        const result = reload as NonNullable<typeof reload> // The version of the reload is new.
         log('server').info(`routes reloaded: ${result.totalDeleted} removed, ${result.totalLoaded} loaded`)
         for (const warning of result.warnings) log('config').warn(warning)
         return result
@@ -212,7 +212,7 @@ export class Changes implements Control {
     return { ...(done && { content: { credentials: credentials.current } }), answer: () => ({ done }) }
   }
 
-  /** A secret is shared only together with its own name and password. */
+  /** A secret is shared only together with its user name and password. */
   async #ensureSecret({ credentials: shared }: DesiredState): Promise<Change<CommandTable['admin.secret']['answers']>> {
     const { credentials } = this.#options
     const secret = await credentials.ensureSecret()
@@ -224,7 +224,7 @@ export class Changes implements Control {
 
   async #onMachine(command: Command<MachineCommandType>): Promise<unknown> {
     const { handlers, machine, log } = this.#options
-    if (machine !== undefined && isWhole(command.type)) return machine.asWhole(command)
+    if (machine !== undefined && isWhole(command.type)) return machine.applyToServer(command)
     const answer: unknown = await carryOut(handlers, command)
     if (command.type === 'certificates.reload' && answer === true) log('server').info('certificates reloaded')
     const missing = (await machine?.everywhere(command)) ?? []
@@ -233,16 +233,16 @@ export class Changes implements Control {
   }
 }
 
-/** Carries out a command about this machine in this process. */
+/** Runs a command about this machine in this process. */
 export async function carryOut(handlers: MachineHandlers, command: Command<MachineCommandType>): Promise<unknown> {
-  const handler = handlers[command.type] as (command: Command) => unknown // It is that of the command's type.
+  const handler = handlers[command.type] as (command: Command) => unknown // It matches the command's type.
   return handler(command)
 }
 
-/** The error of a change when this process could not apply the latest state. */
+/** The error for a change when this process could not apply the latest state. */
 function notCurrent(error: unknown): unknown {
   if (isHttpError(error)) return error
   const headers = { 'Retry-After': '1' }
-  const reason = `this node is not as the others: ${reasonOf(error)}`
+  const reason = `this node is out of sync: ${reasonOf(error)}`
   return new HttpError(503, 'shared_away', reason, { headers, cause: error })
 }

@@ -17,10 +17,10 @@ export interface ReloadProblem {
 
 /** The result of a reload. */
 export interface ReloadResult {
-  /** Application routes removed, those made at run time too. */
+  /** Application routes removed, including those added at run time. */
   readonly totalDeleted: number
   readonly totalLoaded: number
-  /** The names of new routes, of routes that are gone, and of routes whose record has changed. */
+  /** The names of new routes, of removed routes, and of routes whose record has changed. */
   readonly added: readonly string[]
   readonly removed: readonly string[]
   readonly changed: readonly string[]
@@ -28,13 +28,13 @@ export interface ReloadResult {
   readonly warnings: readonly string[]
 }
 
-/** Route files, middleware or modules that cannot be used. At a reload the old table stays whole. */
+/** Route files, middleware or modules that cannot be used. On a failed reload the old table stays unchanged. */
 export class ReloadError extends Error {
   override readonly name = 'ReloadError'
   readonly problems: readonly ReloadProblem[]
 
   /**
-   * @param what the attempt: `Cannot load the routes`
+   * @param what what failed: `Cannot load the routes`
    * @param problems at least one
    */
   constructor(what: string, problems: readonly ReloadProblem[], options?: ErrorOptions) {
@@ -43,10 +43,10 @@ export class ReloadError extends Error {
   }
 }
 
-/** The most routes that one line names when more have the same problem. */
+/** The most routes that one line names if they have the same problem. */
 const mostNames = 5
 
-/** A problem in one line: file, place, route name, what is wrong. */
+/** Describes a problem in one line: file, position, route name, reason. */
 export function describe(problem: ReloadProblem): string {
   const { file, index, line, column } = problem
   const place = line === undefined ? (index === null ? file : `${file}[${index}]`) : `${file}:${line}:${column}`
@@ -54,8 +54,8 @@ export function describe(problem: ReloadProblem): string {
 }
 
 /**
- * Several problems in lines; routes of one file with the same problem share a line.
- * @param most the most routes that a line names
+ * Describes several problems in lines; routes of one file with the same problem share a line.
+ * @param most the most routes that one line names
  */
 export function describeAll(problems: readonly ReloadProblem[], most = mostNames): string[] {
   const byMessage = new Map<string, ReloadProblem[]>()
@@ -78,14 +78,14 @@ export function describeAll(problems: readonly ReloadProblem[], most = mostNames
 /** Each command by its type, with its arguments and its answer. */
 export interface CommandTable {
   /**
-   * Reads the route files and changed modules again, and replaces the routes; with `keepsAdded` those that were added
-   * or deleted at run time stay so. Rejects with ReloadError.
+   * Reads the route files and changed modules again, and replaces the routes; with `keepsAdded`, routes added or
+   * deleted at run time stay that way. Rejects with ReloadError.
    */
   'routes.reload': { takes: { readonly keepsAdded?: boolean }; answers: ReloadResult }
-  /** In `dev`: takes up files that were saved, by their absolute paths. */
+  /** In `dev`: applies saved files, by their absolute paths. */
   'files.changed': { takes: { readonly files: readonly string[] }; answers: void }
-  /** In `dev`: refreshes open pages after a change, or shows why a reload was refused, a line each. */
-  'pages.tell': { takes: { readonly changed: boolean; readonly problems: readonly string[] }; answers: void }
+  /** In `dev`: refreshes open pages after a change, or shows why a reload was refused, one line per problem. */
+  'pages.refresh': { takes: { readonly changed: boolean; readonly problems: readonly string[] }; answers: void }
   /** Opens the log files again, after a rotation by another program. */
   'logs.reopen': { takes: object; answers: void }
   /** Reads the certificate files again; false without any. Rejects when they cannot be used; the old ones stay. */
@@ -98,12 +98,12 @@ export interface CommandTable {
    */
   'routes.add': { takes: { readonly record: unknown; readonly persist: boolean }; answers: AddResult }
   /**
-   * Removes a route, and its record in `admin.json`. A name that no route has is no error. Rejects with
+   * Removes a route, and its record in `admin.json`. An unknown name is not an error. Rejects with
    * RoutesUnsavedError.
    */
   'routes.delete': { takes: { readonly name: string }; answers: { readonly deleted: boolean } }
   /**
-   * Sets a trace switch, or all. With `ttlSeconds` it goes back by itself. Rejects with RangeError for an unknown
+   * Sets a trace switch, or all. With `ttlSeconds` it reverts automatically. Rejects with RangeError for an unknown
    * module.
    */
   'trace.set': {
@@ -114,25 +114,25 @@ export interface CommandTable {
   'cache.clear': { takes: object; answers: { readonly deleted: number; readonly path: string } }
   /** Begins a new bench window. */
   'bench.start': { takes: object; answers: void }
-  /** Forgets the errors that were counted, or those not seen after a time, in milliseconds since 1970. */
+  /** Clears the counted errors, or only those not seen after a time, in milliseconds since 1970. */
   'errors.clear': { takes: { readonly beforeMs?: number }; answers: void }
-  /** Saves the first credentials. `done` is false when there are some. Rejects when they cannot be saved. */
+  /** Saves the first credentials. `done` is false if they exist already. Rejects when they cannot be saved. */
   'admin.setup': { takes: { readonly user: string; readonly password: string }; answers: { readonly done: boolean } }
-  /** Makes and saves a secret where there is none. Rejects when it cannot be saved. */
+  /** Makes and saves a secret if there is none. Rejects when it cannot be saved. */
   'admin.secret': { takes: object; answers: { readonly secret: string; readonly made: boolean } }
 }
 
 /** The result of adding a route. */
 export interface AddResult {
   readonly name: string
-  /** Reasons why the route cannot serve yet, or the route that answers in its place. */
+  /** Reasons why the route cannot serve yet, or the route that takes precedence. */
   readonly warnings: readonly string[]
 }
 
 /** A route record that cannot be registered. */
 export class RouteRefusedError extends Error {
   override readonly name = 'RouteRefusedError'
-  /** The record's name; '' when it has none. */
+  /** The record's name; '' if it has none. */
   readonly routeName: string
   /** Whether the name is reserved for system routes. */
   readonly reserved: boolean
@@ -144,12 +144,12 @@ export class RouteRefusedError extends Error {
   }
 }
 
-/** `admin.json` could not be read or written. Nothing has changed then. */
+/** `admin.json` could not be read or written. Nothing has changed. */
 export class RoutesUnsavedError extends Error {
   override readonly name = 'RoutesUnsavedError'
 }
 
-/** A command took effect here, but not in every other process. */
+/** A command that took effect here, but not in every other process. */
 export class NotEverywhereError extends Error {
   override readonly name = 'NotEverywhereError'
 
@@ -174,12 +174,12 @@ export interface Control {
   apply<T extends CommandType>(command: Command<T>): Promise<CommandTable[T]['answers']>
 }
 
-/** The commands about one machine, which are stored nowhere. */
+/** The commands about one machine, which are not stored. */
 export type MachineCommandType =
   | 'logs.reopen' | 'certificates.reload' | 'stop' | 'cache.clear' | 'bench.start'
-  | 'errors.clear' | 'files.changed' | 'pages.tell'
+  | 'errors.clear' | 'files.changed' | 'pages.refresh'
 
-/** Carry out the commands about one machine in one process. */
+/** The handlers of one process for the commands about one machine. */
 export type MachineHandlers = {
   readonly [T in MachineCommandType]: (command: Command<T>) => MaybePromise<CommandTable[T]['answers']>
 }

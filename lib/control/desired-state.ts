@@ -1,9 +1,9 @@
 /**
- * The desired state: every lasting change of the admin panel, as one value with a version. Each process keeps the state
- * that it has applied, and has one function that applies another one (`reconciler.ts`). So a process that is new, was
- * cut off or missed a change needs no history: it reads the state.
+ * The desired state: all persistent changes of the admin panel, as one value with a version. Each process keeps the
+ * state that it has applied, and has one function that applies another one (`reconciler.ts`). So a process that is new,
+ * was cut off or missed a change needs no history: it reads the state.
  *
- * The functions here make the content of the next state and change no argument.
+ * The functions here return the content of the next state and do not modify their arguments.
  */
 import { randomUUID } from 'node:crypto'
 import type { AdminCredentials } from '../access/credentials.ts'
@@ -14,32 +14,32 @@ export interface RouteEntry {
   readonly name: string
   /** The version that made the entry. */
   readonly at: number
-  /** As a client sent it; absent when the route was deleted, though a route file may still have it. */
+  /** As sent by a client; absent if the route was deleted, though a route file may still have it. */
   readonly record?: unknown
-  /** Whether `admin.json` of one machine has it. It survives reloads on every machine. */
+  /** Whether `admin.json` of one machine has it. If so, it survives reloads on every machine. */
   readonly lasts?: true
-  /** Whether a route of this name was deleted before, though a route file may still have it. */
+  /** Whether a route of this name was deleted earlier, though a route file may still have it. */
   readonly hides?: true
 }
 
 /** A trace switch that was set. */
 export interface TraceEntry {
   readonly on: boolean
-  /** The time at which it goes back, in milliseconds since 1970 by the clock of the state; absent for never. */
+  /** When it reverts, in milliseconds since 1970 by the clock of the state; absent for never. */
   readonly until?: number
-  /** The setting to which it goes back; absent for the configuration of each machine. */
+  /** The setting that it reverts to; absent for the configuration of each machine. */
   readonly back?: boolean
 }
 
 /** The content of a state. */
 export interface StateContent {
-  /** The version of the last reload; 0 for none. */
+  /** The version of the last reload; 0 before the first. */
   readonly reload: number
-  /** In the order in which they were made; each name occurs once. */
+  /** In the order of the changes; each name occurs once. */
   readonly routes: readonly RouteEntry[]
   /** By module. */
   readonly trace: Readonly<Record<string, TraceEntry>>
-  /** The admin's credentials, if they were set or shared; otherwise each machine uses those of its configuration. */
+  /** The admin's credentials, if set or shared; otherwise each machine uses those of its configuration. */
   readonly credentials?: AdminCredentials
 }
 
@@ -47,25 +47,25 @@ export interface StateContent {
 export interface DesiredState extends StateContent {
   /** 0 before the first change; each change adds 1. */
   readonly version: number
-  /** A random text: two states of one version may differ after an engine lost data. */
+  /** A random string: two states of the same version may differ after an engine lost data. */
   readonly stamp: string
-  /** The stamps of the states that it was made from, the newest first, without the initial one; 64 at most. */
+  /** The stamps of its ancestors, newest first, without the initial state; at most 64. */
   readonly ancestors: readonly string[]
 }
 
-/** How many ancestors a state names. */
+/** The most ancestors that a state names. */
 const ancestorsKept = 64
 
-/** Before the first change. */
+/** The state before the first change. */
 export const initialState: DesiredState = { version: 0, stamp: '', ancestors: [], reload: 0, routes: [], trace: {} }
 
-/** Returns the state that follows another one, with some content changed. */
+/** Returns the next state, with some content changed. */
 export function nextState(state: DesiredState, change: Partial<StateContent>): DesiredState {
   const ancestors = state.version === 0 ? [] : [state.stamp, ...state.ancestors].slice(0, ancestorsKept)
   return { ...state, ...change, version: state.version + 1, stamp: randomUUID(), ancestors }
 }
 
-/** Whether a state is an earlier one or was made from it; one too far back to be named counts as an ancestor. */
+/** Whether a state equals or descends from an earlier one; one too old to be named counts as an ancestor. */
 export function descends(state: DesiredState, earlier: DesiredState): boolean {
   const isNamed = state.stamp === earlier.stamp || state.ancestors.includes(earlier.stamp)
   return isNamed || earlier.version === 0 || state.version - earlier.version > ancestorsKept
@@ -73,7 +73,7 @@ export function descends(state: DesiredState, earlier: DesiredState): boolean {
 
 /**
  * Returns the content with a route added.
- * @param lasts whether one machine keeps it in a file that the others do not have
+ * @param lasts whether one machine persists it in a file that the others do not have
  */
 export function withRoute(state: DesiredState, name: string, record: unknown, lasts: boolean): Partial<StateContent> {
   const isHidden = state.routes.some((entry) => entry.name === name)
@@ -87,7 +87,7 @@ export function withRoute(state: DesiredState, name: string, record: unknown, la
   return { routes: [...withoutName(state.routes, name), entry] }
 }
 
-/** Returns the content with a route deleted. The entry stays unless no file can have a route of this name. */
+/** Returns the content with a route deleted. An entry stays, unless no file can have a route of this name. */
 export function withoutRoute(state: DesiredState, name: string): Partial<StateContent> {
   const entry = state.routes.find((other) => other.name === name)
   const others = withoutName(state.routes, name)
@@ -97,7 +97,7 @@ export function withoutRoute(state: DesiredState, name: string): Partial<StateCo
 }
 
 /**
- * Returns the content after a reload, which restores the route files. A route that another machine keeps stays. The
+ * Returns the content after a reload, which restores the route files. A route that another machine persists stays. The
  * deletion of such a route stays too, since the file of an absent machine may still have it, unless a file here has a
  * new route of this name.
  * @param inFiles the names of the routes in the route files
@@ -109,10 +109,10 @@ export function withReload(state: DesiredState, inFiles: ReadonlySet<string>): P
 }
 
 /**
- * Returns the content after the route files were read again and nothing else was to change: routes that were added or
- * deleted stay so. An entry goes when the files say the same by themselves.
+ * Returns the content after only the route files were read again: routes that were added or deleted stay that way. An
+ * entry is removed when the files have the same effect without it.
  * @param inFiles the names of the routes in the route files
- * @param persisted those of them in `admin.json`
+ * @param persisted the names among them that are in `admin.json`
  */
 export function withFilesRead(
   state: DesiredState,
@@ -129,13 +129,13 @@ interface SwitchSetting {
   /** The module, or `all`. */
   readonly module: string
   readonly on: boolean
-  /** How long, from 1; undefined for ever. */
+  /** How long, from 1; undefined for permanently. */
   readonly ttlSeconds?: number | undefined
 }
 
 /**
- * Returns the content with one or all trace switches set. A second setting with a time goes back to the setting before
- * the first.
+ * Returns the content with one or all trace switches set. A second setting with a duration reverts to the setting
+ * before the first.
  * @param nowMs by the clock of the state
  */
 export function withSwitch(
@@ -154,7 +154,7 @@ export function withSwitch(
   return { trace: { ...state.trace, ...Object.fromEntries(set) } }
 }
 
-/** Returns the setting of a switch at a time; undefined for that of the machine's configuration. */
+/** Returns the setting of a switch at a time; undefined for the setting of the machine's configuration. */
 export function switchAt({ on, until, back }: TraceEntry, nowMs: number): boolean | undefined {
   return until !== undefined && until <= nowMs ? back : on
 }
@@ -163,22 +163,22 @@ function withoutName(routes: readonly RouteEntry[], name: string): readonly Rout
   return routes.filter((entry) => entry.name !== name)
 }
 
-/** A difference between two states, in the words of the log. */
+/** A difference between two states, as logged. */
 export interface Difference {
-  /** The command that makes it. */
+  /** The command that causes it. */
   readonly type: 'routes.reload' | 'routes.delete' | 'routes.add' | 'trace.set' | 'admin.secret'
-  /** The route, switch or record; '' when the type says everything. */
+  /** The route, switch or record; '' if the type is sufficient. */
   readonly about: string
 }
 
-/** Returns the differences that lead from one state to another, for the log. */
+/** Returns the differences from one state to another, for the log. */
 export function differences(from: DesiredState, to: DesiredState): readonly Difference[] {
   const isReload = from.reload !== to.reload
   const known = new Set(from.routes.map((entry) => JSON.stringify(entry)))
   const names = new Set(to.routes.map(({ name }) => name))
-  const isGone = ({ name, record }: RouteEntry): boolean => !isReload && record !== undefined && !names.has(name)
+  const isRemoved = ({ name, record }: RouteEntry): boolean => !isReload && record !== undefined && !names.has(name)
   const fresh = to.routes.filter((entry) => !known.has(JSON.stringify(entry)))
-  const deleted = [...from.routes.filter(isGone), ...fresh.filter(({ record }) => record === undefined)]
+  const deleted = [...from.routes.filter(isRemoved), ...fresh.filter(({ record }) => record === undefined)]
   const modules = [...new Set([...Object.keys(from.trace), ...Object.keys(to.trace)])]
   return [
     ...(isReload ? [{ type: 'routes.reload', about: '' } as const] : []),

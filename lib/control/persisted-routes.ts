@@ -1,6 +1,6 @@
 /**
- * The routes that were added with `persist`: `admin.json` in the folder of the route files, an ordinary route file that
- * the server itself writes.
+ * The routes added with `persist`: `admin.json` in the folder of the route files, an ordinary route file that the
+ * server itself writes.
  */
 import { join } from 'node:path'
 import { RoutesUnsavedError } from './commands.ts'
@@ -12,14 +12,14 @@ import type { RouteRecord } from '../routing/route.ts'
 /** The name of the file. */
 export const persistedFile = 'admin.json'
 
-/** A change of the file: a record to keep, in place of one of its name, or a name to remove. */
+/** A change of the file: a record to keep, replacing one of the same name, or a name to remove. */
 export type RouteFileChange = { readonly keep: RouteRecord } | { readonly forget: string }
 
 /**
  * Changes the file.
  * @param folder `paths.routes`, absolute
- * @returns a function that undoes the change, and throws as this one does
- * @throws RoutesUnsavedError when the file cannot be read or written, or is no array of records; it is unchanged then
+ * @returns a function that undoes the change, and throws the same errors
+ * @throws RoutesUnsavedError when the file cannot be read or written, or is not an array; it is then unchanged
  */
 export function changeRouteFile(folder: string, change: RouteFileChange): () => void {
   const path = join(folder, persistedFile)
@@ -31,7 +31,7 @@ export function changeRouteFile(folder: string, change: RouteFileChange): () => 
     return () => orUnsaved(() => replace(before))
   })
 
-  /** Replaces the records of the name by others, at the end of the file. */
+  /** Replaces the records of the name with others, at the end of the file. */
   function replace(records: readonly unknown[]): void {
     editFile(path, (text) => {
       const present = text === undefined ? [] : listOf(readJson(text).value)
@@ -67,7 +67,7 @@ function readRecords(path: string): readonly unknown[] {
 }
 
 function listOf(value: unknown): readonly unknown[] {
-  if (!Array.isArray(value)) throw new Error('it is no array of route records: mend it or move it away')
+  if (!Array.isArray(value)) throw new Error('it is not an array of route records: correct it or move it away')
   return value
 }
 

@@ -1,7 +1,7 @@
 /**
  * Applies a desired state to this process: its routes, its trace switches, its admin credentials.
  *
- * A state is applied as a whole or not at all: routes are built aside, and what follows them cannot fail.
+ * A state is applied atomically: routes are built aside first, and the remaining steps cannot fail.
  */
 import type { CredentialStore } from '../access/credential-store.ts'
 import { SerialQueue } from '../base/serial-queue.ts'
@@ -12,7 +12,7 @@ import { initialState, type DesiredState } from './desired-state.ts'
 
 /** The result of applying a state. */
 export interface Outcome {
-  /** Absent when the route files were not read. */
+  /** Absent if the route files were not read. */
   readonly reload?: ReloadResult
   /** The routes that were registered one by one, by name. */
   readonly added: ReadonlyMap<string, AddResult>
@@ -37,8 +37,8 @@ export class Reconciler {
   }
 
   /**
-   * Loads the application for the first time, which counts as the last reload of a state. Rejects as
-   * `Application.start` does.
+   * Loads the application for the first time, which counts as the state's last reload. Rejects as `Application.start`
+   * does.
    */
   async start({ reload }: DesiredState): Promise<Inspection> {
     const inspection = await this.#options.application.start()
@@ -48,16 +48,16 @@ export class Reconciler {
   }
 
   /**
-   * Runs changes of state one after the other.
-   * @param work gets a function that applies a state. When that function rejects, as `Application.apply` and
-   *   `Application.reload` do, the process is in the state before
+   * Runs state changes one after the other.
+   * @param work receives a function that applies a state. If that function rejects, as `Application.apply` and
+   *   `Application.reload` do, the process keeps its previous state
    */
   inTurn<Result>(work: (apply: (state: DesiredState) => Promise<Outcome>) => Promise<Result>): Promise<Result> {
     return this.#inTurn.run(() => work((state) => this.#apply(state)))
   }
 
   /**
-   * Applies a state that another process has made, unless this process has a later one. Waits until the application is
+   * Applies a state from another process, unless this process has a later one. Waits until the application is
    * loaded. Rejects as above.
    * @returns whether the state has changed
    */

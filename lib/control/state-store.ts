@@ -1,5 +1,5 @@
 /**
- * The place of the desired state: in this process (here), in the primary of several processes, or in the shared engine
+ * The store of the desired state: in this process (here), in the primary of several processes, or in the shared engine
  * of several machines (`lib/cluster/`).
  */
 import { performance } from 'node:perf_hooks'
@@ -7,23 +7,23 @@ import type { MaybePromise } from '../base/maybe-promise.ts'
 import { initialState, type DesiredState } from './desired-state.ts'
 import { changeRouteFile, type RouteFileChange } from './persisted-routes.ts'
 
-/** The contract of a place for the state. */
+/** The contract of a state store. */
 export interface StateStore {
-  /** Whether several machines share the state; then each has its own route files. */
+  /** Whether several machines, each with its own route files, share the state. */
   readonly isShared: boolean
-  /** The time in milliseconds since 1970 by the clock of the state, which does not jump while the store is there. */
+  /** The time in milliseconds since 1970 by the clock of the state, which is monotonic while the store exists. */
   nowMs(): number
-  /** The latest state. Rejects with HttpError 503 while it is not known. */
+  /** Returns the latest state. Rejects with HttpError 503 while it is unknown. */
   read(): MaybePromise<DesiredState>
   /**
-   * Replaces the state that `next` was made from (`next.ancestors[0]`), and changes `admin.json` of this machine too.
-   * Rejects with RoutesUnsavedError when the file cannot be written, with HttpError 503 when the state cannot; nothing
-   * has changed then.
-   * @returns false when another process has changed the state before; then nothing has changed here
+   * Replaces the state that `next` derives from (`next.ancestors[0]`), and changes `admin.json` of this machine too.
+   * Rejects with RoutesUnsavedError when the file cannot be written, with HttpError 503 when the state cannot; then
+   * nothing has changed.
+   * @returns false if another process has changed the state in the meantime; then nothing has changed here
    */
   write(next: DesiredState, file?: RouteFileChange): MaybePromise<boolean>
   /**
-   * Waits until every live process has applied a state, or one that was made from it.
+   * Waits until every live process has applied a state, or one that descends from it.
    * @param withinMs the longest wait, in milliseconds
    * @returns a line for each process that has not, with the reason
    */

@@ -1,6 +1,6 @@
 /**
- * The trace switches of one process, as the desired state sets them. A switch with a time goes back by itself in each
- * process, since the process that set it may have ended by then.
+ * The trace switches of one process, as set by the desired state. A switch with a duration reverts in each process on
+ * its own, since the process that set it may have ended by then.
  */
 import type { Trace } from '../log/trace.ts'
 import { switchAt, type StateContent } from './desired-state.ts'
@@ -10,7 +10,7 @@ interface TraceSwitchesOptions {
   readonly trace: Trace
   /** Milliseconds since 1970 by the clock of the state. */
   readonly nowMs: () => number
-  /** Called for each switch that changed when it went back by itself. */
+  /** Called for each switch that changed by reverting. */
   readonly onReturn: (module: string, on: boolean) => void
 }
 
@@ -21,7 +21,7 @@ const longestMs = 2 ** 31 - 1
 export class TraceSwitches {
   readonly #options: TraceSwitchesOptions
   readonly #configured: Readonly<Record<string, boolean>>
-  /** Waits for the next switch that goes back. */
+  /** Fires when the next switch reverts. */
   #timer: NodeJS.Timeout | undefined
 
   constructor(options: TraceSwitchesOptions) {
@@ -29,7 +29,7 @@ export class TraceSwitches {
     this.#configured = options.trace.state()
   }
 
-  /** Sets every switch as a state says. */
+  /** Sets every switch as the state specifies. */
   apply(entries: StateContent['trace']): void {
     this.#apply(entries, this.#options.nowMs())
   }
@@ -48,11 +48,11 @@ export class TraceSwitches {
     clearTimeout(this.#timer)
     if (next === Infinity) return
     const waitMs = Math.min(next - now, longestMs)
-    this.#timer = setTimeout(() => this.#return(entries, now + waitMs), waitMs).unref()
+    this.#timer = setTimeout(() => this.#revert(entries, now + waitMs), waitMs).unref()
   }
 
-  /** @param due when the timer was to fire, which may be a moment before that */
-  #return(entries: StateContent['trace'], due: number): void {
+  /** @param due when the timer was due: it may fire slightly early */
+  #revert(entries: StateContent['trace'], due: number): void {
     const { trace, nowMs, onReturn } = this.#options
     const before = trace.state()
     this.#apply(entries, Math.max(due, nowMs()))

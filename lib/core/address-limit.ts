@@ -1,5 +1,5 @@
 /**
- * The limit of connections that one client address may hold open. An IPv6 address counts by its /64.
+ * Limits the connections that one client address may hold open. IPv6 addresses count by their /64.
  */
 import { networkOf, normalizeIp } from '../http/ip-address.ts'
 
@@ -8,16 +8,16 @@ export interface AddressLimit {
   /** The most connections of one address. */
   readonly most: number
   /**
-   * Counts a connection that was opened.
+   * Counts a new connection.
    * @param refuse called when its address has too many: at once, or a moment later when other processes count too
-   * @returns a function to call when the connection has closed, refused or not
+   * @returns a function to call when the connection closes, refused or not
    */
   enter(address: string, refuse: () => void): () => void
 }
 
 /**
- * Makes a limit of this process alone.
- * @param most the most connections of one address, from 1
+ * Creates a limit that counts only the connections of this process.
+ * @param most the maximum per address, from 1
  */
 export function createAddressLimit(most: number): AddressLimit {
   const perNetwork = new Map<string, number>()
@@ -32,7 +32,7 @@ export function createAddressLimit(most: number): AddressLimit {
       }
       perNetwork.set(network, before + 1)
       return () => {
-        const left = (perNetwork.get(network) as number) - 1 // It was counted above.
+        const left = (perNetwork.get(network) as number) - 1 // Counted above.
         if (left === 0) perNetwork.delete(network)
         else perNetwork.set(network, left)
       }

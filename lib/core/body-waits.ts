@@ -1,21 +1,21 @@
 /**
- * What the server does while requests wait for their clients to send a body: their workers serve others, and the bytes
- * of all unfinished bodies together are bounded.
+ * Requests that wait for their clients to send a body: their workers serve other requests, and the memory of all
+ * unfinished bodies together is bounded.
  *
- * Most bodies arrive in the turn of the event loop in which they are first read, so a worker is given back at its end.
+ * Most bodies arrive in the event loop turn of their first read, so a worker is released only at the end of that turn.
  */
 import type { CoreContext } from '../http/context.ts'
 import { unserved } from '../http/errors.ts'
 import type { ReadingWait } from '../http/read-chunks.ts'
 import type { Pool } from './pool.ts'
 
-/** The most bytes that unfinished bodies hold in memory before further ones are refused. */
+/** The bytes that unfinished bodies may hold in memory before further bodies are refused. */
 const maxHeldBytes = 64 * 1024 * 1024
 
 /** The unfinished bodies of one server. */
 export class BodyWaits {
   readonly pool: Pool<CoreContext>
-  /** The bytes that they hold in memory. */
+  /** The bytes held in memory. */
   heldBytes = 0
   #begun: BodyWait[] = []
   readonly #onTurnEnd = (): void => {
@@ -29,8 +29,8 @@ export class BodyWaits {
   }
 
   /**
-   * Call when a request begins to read a body that has not come whole.
-   * @throws HttpError 503 when the others hold too much
+   * Call when a request starts to read a body that has not fully arrived.
+   * @throws HttpError 503 when other bodies hold too much memory
    */
   begin(ctx: CoreContext): ReadingWait {
     const wait = new BodyWait(this, ctx)

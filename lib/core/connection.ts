@@ -1,73 +1,78 @@
 /**
- * The state of one connection: the request that is being served, the input that waits behind it, and what the client
- * is expected to do next.
+ * The state of one connection: the current request, the input that waits behind it, and what the client is expected to
+ * do next.
  *
- * Requests of a connection are served one after the other. A client may send many without waiting for a response
- * (pipelining, RFC 9112, section 9.3.2), so what arrives behind the current request is kept as raw bytes, and is parsed
- * when the response has been handed to the system. Past 64 KiB of it the socket is not read.
+ * Requests of a connection are served one at a time. A client may send many without waiting for a response (pipelining,
+ * RFC 9112, section 9.3.2), so input behind the current request is kept as raw bytes and parsed once the response has
+ * been handed to the system. Beyond 64 KiB of waiting input the socket is not read.
  *
- * One request may be parsed earlier, when the current response has ended and is still leaving: over TLS, where a write
- * is reported a turn later, most requests arrive then. So a connection holds two requests, one response and a bounded
- * number of bytes at most, however much its client sends.
+ * One request may be parsed earlier, while a finished response is still being sent: over TLS, where a write is reported
+ * a turn later, most requests arrive then. So a connection holds at most two requests, one response and a bounded
+ * number of bytes, however much its client sends.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Buffer } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
+import type { ErrorFormat } from '../routing/route.ts'
 import { rawSection } from './raw-section.ts'
 import { emitDrain, endInput, feed, replaceClose, responseOf, startReading, takenByClient } from './node-internals.ts'
 
-/** The request of a connection, as far as the connection needs it. */
+/** The parts of a request that its connection needs. */
 export interface ServedRequest {
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  /** Whether it is of no use once the client has ended its side of the connection. */
+  /** Whether the request is pointless once the client has ended its side of the connection. */
   readonly needsClient: boolean
   /** When its header section was read, by `performance.now()`. */
   readonly startedAt: number
+  /** The maximum milliseconds for it to arrive, if its route sets them. */
+  readonly requestTimeoutMs?: number | undefined
+  /** The format of its errors, if its route is known. */
+  readonly errorFormat?: ErrorFormat
 }
 
 /**
- * What the client has to do next: send a request, send the rest of a body, or read what was sent. Undefined: nothing,
- * since the server has to act, or an event has to come.
+ * What the client has to do next: send a request, send the rest of a body, or read the response. Undefined: nothing,
+ * since the server has to act, or waits for an event.
  */
 export type Awaited = 'request' | 'body' | 'reading' | undefined
 
-/** For how long a client has not done what is expected. Times are milliseconds by `performance.now()`. */
+/** How long the server has waited for the client. Times are milliseconds by `performance.now()`. */
 export interface Wait {
   readonly awaited: Awaited
-  /** When it was first seen. */
+  /** When the wait was first seen. */
   readonly sinceMs: number
-  /** The bytes that had moved when it was last seen to move, and when that was. */
+  /** The byte count at the last progress seen, and the time of it. */
   moved: number
   movedAtMs: number
-  /** A mark that `deadlines.ts` sets: a number of bytes, and when it was reached. */
+  /** A mark that `deadlines.ts` sets: a byte count, and when it was reached. */
   markMoved: number
   markMs: number | undefined
 }
 
-/** The most bytes that wait behind a request before the socket is paused. */
+/** The socket is paused when more bytes than this wait behind a request. */
 const maxWaitingBytes = 65_536
 
-/** Smaller pieces of waiting input are joined: each takes more memory than its bytes. */
+/** Smaller pieces of waiting input are joined, since each piece takes more memory than its bytes. */
 const joinedBytes = 2048
 
-/** Runs a function outside of the asynchronous context of the request that has just ended. */
+/** Runs a function outside the asynchronous context of the request that has just ended. */
 const inNoContext = AsyncLocalStorage.snapshot()
 
 /** How long a lingering close discards input, in milliseconds: enough for some megabytes of a slow upload. */
 const lingerMs = 5000
 
 /** The property of a socket that holds its connection. */
-const place = Symbol('connection')
+const connectionKey = Symbol('connection')
 
-type KnownSocket = Socket & { [place]?: Connection }
+type KnownSocket = Socket & { [connectionKey]?: Connection }
 
-/** The connection of a socket; the same one at each call. */
+/** Returns the connection of a socket, always the same one. */
 export function connectionOf(socket: Socket): Connection {
   const known: KnownSocket = socket
-  return (known[place] ??= new Connection(socket))
+  return (known[connectionKey] ??= new Connection(socket))
 }
 
 /** One connection. */
@@ -76,38 +81,38 @@ export class Connection {
   attach: ((socket: Socket) => void) | undefined = undefined
   /** Whether the client has ended its side. */
   inputEnded = false
-  /** Whether the header section of a request has been late since before the request's turn. */
+  /** Whether the header section of the next request was already late before the request's turn. */
   isHeaderLate = false
-  /** When the request that is being served began to arrive, as far as it was seen. */
+  /** When the current request began to arrive, as far as it was seen. */
   beganAtMs = 0
   readonly #socket: Socket
   readonly #createdAtMs = performance.now()
   #current: ServedRequest | undefined = undefined
-  /** A request that arrived after the current response had ended, and before the system had taken it. */
+  /** A request that arrived after the current response ended, and before the system accepted all of it. */
   #next: ServedRequest | undefined = undefined
   #onLost: ((served: never) => void) | undefined = undefined
-  /** Serves `#next`, when it could not be served in its turn. */
+  /** Serves `#next` once the current response is sent. */
   #serveNext: (() => void) | undefined = undefined
-  /** Raw input that waits; undefined while Node's parser reads the socket. */
+  /** Raw waiting input; undefined while Node's parser reads the socket. */
   #input: Buffer[] | undefined = undefined
   #inputBytes = 0
-  /** What Node is about to get of it, the last piece first. */
+  /** The input that is about to be fed to Node, last piece first. */
   #rest: Buffer[] = []
-  /** The last request, when its body was still arriving after its response had been sent. */
+  /** The last request, if its body was still arriving after its response was sent. */
   #unread: IncomingMessage | undefined = undefined
   #isLast = false
   #lingers = false
-  /** Whether the socket is with a handshake, or a WebSocket. */
+  /** Whether the socket belongs to a handshake or a WebSocket. */
   #isHandedOver = false
   #isUpgraded = false
-  /** The bytes that had been read when the last request ended. */
+  /** The number of bytes read when the last request ended. */
   #endedAtBytes = 0
   #wait: Wait | undefined = undefined
 
-  /** Made by `connectionOf`. */
+  /** Called by `connectionOf`. */
   constructor(socket: Socket) {
     this.#socket = socket
-    // One function for all connections: there may be thousands.
+    // One function for all connections, since there may be thousands.
     socket.on('close', Connection.#onClose).on('end', Connection.#onEnd)
   }
 
@@ -117,7 +122,7 @@ export class Connection {
     connection.#unread = undefined
     const next = connection.#next
     connection.lost()
-    if (next !== undefined) connection.lost() // It is the current one now.
+    if (next !== undefined) connection.lost() // It is now the current one.
   }
 
   static #onEnd(this: KnownSocket): void {
@@ -144,22 +149,22 @@ export class Connection {
     return this.#current !== undefined
   }
 
-  /** Whether no request is being served or waits, and the connection is not closing. */
+  /** Whether no request is being served or waiting, and the connection is not closing. */
   get isIdle(): boolean {
     return this.#current === undefined && this.#inputBytes === 0 && !this.#socket.writableEnded
   }
 
-  /** Whether a request that has been answered is still sending its body. */
+  /** Whether the client still sends the body of an answered request. */
   get isReading(): boolean {
     return this.#unread?.complete === false
   }
 
-  /** Whether a response has said that it is the last: no later request is served (RFC 9112, section 9.6). */
+  /** Whether the last response has been announced: no later request is served (RFC 9112, section 9.6). */
   get isEnding(): boolean {
     return this.#isLast || this.#lingers
   }
 
-  /** Whether a request may be parsed now. It is served at once, or when the current response has left. */
+  /** Whether a request may be parsed now. It is served at once, or when the current response has been sent. */
   get takesRequest(): boolean {
     if (this.isEnding) return false
     return this.#current === undefined || (this.#current.response.writableEnded && this.#next === undefined)
@@ -170,7 +175,7 @@ export class Connection {
     return this.#current
   }
 
-  /** Call when Node has let go of the socket for a handshake. The input that waits behind it goes to the socket. */
+  /** Call when Node has released the socket for a handshake. Puts the input behind the handshake back on the socket. */
   handOver(): void {
     this.#isHandedOver = true
     startReading(this.#socket)
@@ -178,14 +183,14 @@ export class Connection {
     if (!this.inputEnded) for (const piece of rest) this.#socket.unshift(piece)
   }
 
-  /** Marks the connection as one of another protocol: no request follows. */
+  /** Marks the connection as switched to another protocol: no request follows. */
   upgraded(): void {
     this.#isUpgraded = true
   }
 
   /**
-   * Sets the request that is being served, now or after the current one. Call it only while `takesRequest`.
-   * @param onLost called when the connection closes before `ended`. Give the same function for all requests
+   * Sets the current request, or the next one while a request is current. Call it only while `takesRequest`.
+   * @param onLost called when the connection closes before `ended`. Pass the same function for all requests
    */
   began<T extends ServedRequest>(served: T, onLost: (served: T) => void): void {
     this.#onLost = onLost
@@ -193,12 +198,12 @@ export class Connection {
     else this.#next = served
   }
 
-  /** Has the request that waits served later: `serve` is called when the current response has left. */
+  /** Defers the next request: `serve` is called when the current response has been sent. */
   whenFree(serve: () => void): void {
     this.#serveNext = serve
   }
 
-  /** Call when the current request has been lost, or was answered by somebody else than the server. */
+  /** Call when the current request is lost, or was answered by other code than the request server. */
   lost(): void {
     if (this.#current !== undefined) this.#onLost?.(this.#current as never)
   }
@@ -210,7 +215,7 @@ export class Connection {
     this.isHeaderLate = false
   }
 
-  /** Call when the current request is over, with its response or its connection. What came behind it is next. */
+  /** Call when the current request ends, with its response or its connection. Continues with the input behind it. */
   ended(request: IncomingMessage): void {
     const next = this.#next
     const serveNext = this.#serveNext
@@ -230,14 +235,14 @@ export class Connection {
   }
 
   /**
-   * Keeps a request whose turn has not come, with what was read behind it.
-   * @param head the bytes behind its header section, a body included
+   * Keeps a request as raw bytes until its turn, with the input behind it.
+   * @param head the bytes behind its header section, including a body
    */
   hold(request: IncomingMessage, head: Buffer): void {
     this.keepInput(rawSection(request), head)
   }
 
-  /** Closes the connection after the current response: its client has ended its side within the next request. */
+  /** Closes the connection after the current response: its client ended its side in the middle of the next request. */
   endAfterCurrent(): void {
     const response = this.#current?.response
     if (response === undefined || response.writableFinished) this.#socket.end()
@@ -245,8 +250,8 @@ export class Connection {
   }
 
   /**
-   * Keeps raw input until the current response has been handed to the system, or until there is some. Node no longer
-   * reads the socket.
+   * Keeps raw input until the current response has been handed to the system, or, when idle, until input arrives. Node
+   * no longer reads the socket.
    */
   keepInput(...pieces: readonly Buffer[]): void {
     const socket = this.#socket
@@ -263,8 +268,8 @@ export class Connection {
   }
 
   /**
-   * Whether a reply may wait for an event: the client has not left, and its leaving would be seen, since the socket is
-   * read. Where it would not, the connection is closed.
+   * Whether a reply may wait for an event: the client is connected, and the socket is read, so a disconnect would be
+   * noticed. Otherwise closes the connection.
    */
   mayWait(): boolean {
     if (!this.inputEnded && this.#inputBytes <= maxWaitingBytes) return true
@@ -286,12 +291,12 @@ export class Connection {
     else this.#socket.pause()
   }
 
-  /** Whether Node does not read the socket, and input waits, or is waited for. */
+  /** Whether input is kept here instead of being read by Node. */
   get isKept(): boolean {
     return this.#input !== undefined
   }
 
-  /** Gives the socket back to Node, with the input that waited. */
+  /** Returns the socket to Node, with the waiting input. */
   #parse(): void {
     const socket = this.#socket
     const pieces = this.#input
@@ -315,7 +320,7 @@ export class Connection {
     else socket.resume()
   }
 
-  /** Call with a response that says `Connection: close`. */
+  /** Call for a response with `Connection: close`. */
   markLast(): void {
     this.#isLast = true
     this.linger()
@@ -338,7 +343,7 @@ export class Connection {
     })
   }
 
-  /** What the client has to do next. */
+  /** What the client is expected to do next. */
   get awaited(): Awaited {
     const socket = this.#socket
     if (socket.writableLength > 0) return 'reading'
@@ -349,9 +354,9 @@ export class Connection {
   }
 
   /**
-   * Looks whether the client has done something since the last call.
+   * Checks whether the client has made progress since the last call.
    * @param nowMs `performance.now()`
-   * @returns undefined while the client has nothing to do
+   * @returns undefined while nothing is expected of the client
    */
   watch(nowMs: number): Wait | undefined {
     const awaited = this.awaited
@@ -369,7 +374,7 @@ export class Connection {
     return wait
   }
 
-  /** Since when the client has done nothing of what is expected; undefined when nothing is. */
+  /** Since when the client has made no progress; undefined when nothing is expected of it. */
   get stalledSinceMs(): number | undefined {
     const awaited = this.awaited
     if (awaited === undefined) return undefined
@@ -379,7 +384,7 @@ export class Connection {
   }
 }
 
-/** Whether the client still has to send a part of the body, and the server is ready to take it. */
+/** Whether the client still has to send part of the body, and the server is ready to read it. */
 function takesBody(request: IncomingMessage): boolean {
   return !request.complete && request.readableLength < request.readableHighWaterMark
 }

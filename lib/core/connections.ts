@@ -1,9 +1,9 @@
 /**
- * Connections outside of well-formed requests: limits per address, malformed and late requests, CONNECT, and closing
- * idle connections when the server stops.
+ * Connections beyond well-formed requests: limits per address, malformed and late requests, CONNECT, and closing idle
+ * connections when the server stops.
  *
- * Answers leave in the order of their requests. So a connection that is refused first sends the answers that it still
- * owes, and when the answer to the broken request itself has begun, the connection can only be cut.
+ * Responses are sent in the order of their requests. So a refused connection first sends the responses that are still
+ * pending, and once the response to the broken request itself has begun, the connection can only be cut.
  */
 import type { IncomingMessage, Server, ServerResponse as Response } from 'node:http'
 import type { Socket } from 'node:net'
@@ -17,38 +17,38 @@ import { normalizeIp } from '../http/ip-address.ts'
 import { ServerResponse, STATUS_CODES } from '../http/node-http.ts'
 import { htmlType, jsonType } from '../http/reply.ts'
 import type { AddressLimit } from './address-limit.ts'
-import { connectionOf } from './connection.ts'
+import { connectionOf, type ServedRequest } from './connection.ts'
 import type { Overdue } from './deadlines.ts'
 import { attachSocket, closeListening, emitClose, releaseSocket } from './node-internals.ts'
 
-/** The limits of connections, and a function that is called with refused ones. */
+/** The limits of connections, and a callback for refused requests. */
 export interface ConnectionOptions {
-  /** The most connections that are open at once; undefined: no limit. */
+  /** The maximum of open connections; undefined: no limit. */
   readonly maxOpen?: number | undefined
-  /** The limit of connections of one address; undefined: none. */
+  /** The limit of connections per address; undefined: no limit. */
   readonly addressLimit: AddressLimit | undefined
-  /** Whether an address is exempt from that limit, as trusted proxies are, which have many clients. */
+  /** Whether an address is exempt from that limit: trusted proxies are, since they have many clients. */
   readonly isTrusted: (address: string) => boolean
   /** The log of module `socket`. */
   readonly log: LogPort
-  /** Called with each request that was refused before it was complete: by the parser, a time-out, or as CONNECT. */
+  /** Called for each request refused before it was complete: by the parser, a time-out, or as CONNECT. */
   readonly onRefused: (refused: EndedRequest) => void
 }
 
-/** The status for Node's own codes of requests that cannot be served; 400 for the rest of `HPE_`. */
+/** The status for Node's error codes of requests that cannot be served; 400 for all other `HPE_` codes. */
 const statusOfError: Readonly<Record<string, number>> = {
   HPE_HEADER_OVERFLOW: 431,
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
   ERR_HTTP_REQUEST_TIMEOUT: 408,
 }
 
-/** `acceptWaiting` ends after so many turns of the event loop even when connections keep arriving. */
+/** `acceptWaiting` ends after this many turns of the event loop, even while connections keep arriving. */
 const mostTurns = 1000
 
 /**
- * Attaches the limits to a server that is not listening yet.
- * @returns the number of connections that a limit has refused since the start, and a function that ends a connection
- *   whose client is overdue
+ * Attaches the limits to a server that does not listen yet.
+ * @returns `refused`: the number of connections that a limit refused since the start; `end`: ends a connection whose
+ *   client is overdue
  */
 export function guardConnections(
   server: Server,
@@ -72,27 +72,27 @@ export function guardConnections(
     if (addressLimit === undefined || options.isTrusted(address)) return
     const leave = addressLimit.enter(address, () => {
       refusedByLimit += 1
-      log.say(`refused a connection from ${address}: it has ${addressLimit.most} already`)
+      log.say(`refused a connection from ${address}: it already has ${addressLimit.most} open`)
       socket.destroy()
     })
     socket.once('close', leave)
   })
 
-  // Node keeps an address that was read once: the access log reads it after the client may have disconnected.
+  // Node caches the address on first read: the access log needs it when the client may have disconnected.
   server.on('secureConnection', (socket: Socket) => void socket.remoteAddress)
 
   server.on('clientError', (error: NodeJS.ErrnoException, stream) => {
-    const socket = stream as Socket // On a listening socket it is one.
+    const socket = stream as Socket // Streams of a listening server are sockets.
     const { code = '' } = error
     const status = statusOfError[code] ?? (code.startsWith('HPE_') ? 400 : undefined)
     if (status === undefined) return void socket.destroy()
     const connection = connectionOf(socket)
     if (hasLeft(socket, code)) return void connection.endAfterCurrent()
     if (status === 408 && connection.isServing) {
-      connection.isHeaderLate = true // The time for a header section begins with the turn of its request.
+      connection.isHeaderLate = true // The header time-out starts with the turn of its request.
       return
     }
-    if (status === 408 && socket.bytesRead === 0) return void socket.destroy() // Browsers open some ahead of need.
+    if (status === 408 && socket.bytesRead === 0) return void socket.destroy() // Browsers open spare connections.
     // The parser reports an error for every further piece of input, which the lingering close discards.
     if (refused.has(socket) || (connection.isEnding && !connection.isServing) || !socket.writable) return
     refused.add(socket)
@@ -104,7 +104,7 @@ export function guardConnections(
     const socket = stream as Socket
     const connection = connectionOf(socket)
     if (connection.isServing || connection.isEnding) return connection.hold(request, head)
-    // Node has let go of this socket: nothing else reads it or handles its errors.
+    // Node has released this socket: nothing else reads it or handles its errors.
     socket.on('error', () => socket.destroy()).on('end', () => socket.end()).resume()
     log.say(`405 for ${socket.remoteAddress}: CONNECT is for proxies`)
     refuse(socket, 405, options.onRefused)
@@ -123,8 +123,8 @@ export function guardConnections(
 }
 
 /**
- * Makes a response on a socket that Node has let go of, since its request is a handshake. Unless a WebSocket takes the
- * socket, what has come behind the handshake is the next request; where nothing has, the response is the last.
+ * Creates a response on a socket that Node has released for a handshake. Unless a WebSocket takes over the socket, the
+ * input behind the handshake is the next request; without such input, the response is the last.
  */
 export function handshakeResponse(socket: Socket, request: IncomingMessage, head: Buffer): Response {
   const response = new ServerResponse(request)
@@ -133,7 +133,7 @@ export function handshakeResponse(socket: Socket, request: IncomingMessage, head
   socket.on('error', destroy)
   attachSocket(response, socket)
   response.on('finish', () => {
-    emitClose(response) // As Node's server does for its own responses.
+    emitClose(response) // As Node does for its own responses.
     if (response.socket === null) return connection.upgraded()
     releaseSocket(response, socket)
     if (!connection.isEnding) {
@@ -150,7 +150,7 @@ function destroy(this: Socket): void {
 }
 
 /**
- * Accepts the connections that wait in the kernel. Node accepts one in a turn of the event loop, and the kernel resets
+ * Accepts the connections that wait in the kernel. Node accepts one per turn of the event loop, and the kernel resets
  * the rest when the socket is closed. Resolves after the first turn without a new connection.
  */
 export async function acceptWaiting(server: Server): Promise<void> {
@@ -159,7 +159,7 @@ export async function acceptWaiting(server: Server): Promise<void> {
     arrived = true
   }
   server.on('connection', note)
-  await nextTurn() // The rest of this turn may not accept any more.
+  await nextTurn() // The rest of this turn may accept none.
   for (let turn = 0; arrived && turn < mostTurns; turn += 1) {
     arrived = false
     await nextTurn()
@@ -167,7 +167,7 @@ export async function acceptWaiting(server: Server): Promise<void> {
   server.off('connection', note)
 }
 
-/** Stops accepting and leaves open connections alone. Resolves when the last of them has closed. */
+/** Stops accepting; open connections stay. Resolves when the last of them has closed. */
 export function stopAccepting(server: Server): Promise<void> {
   return new Promise((resolve) => {
     if (!server.listening) return resolve()
@@ -176,9 +176,9 @@ export function stopAccepting(server: Server): Promise<void> {
 }
 
 /**
- * Closes a connection on which no request is being served: also one that has sent nothing yet, or a part of a header
- * section, which Node's `closeIdleConnections()` spares. A connection that is closing is left alone. One whose client
- * still sends the body of an answered request gets a lingering close.
+ * Closes a connection that serves no request, even if its client has sent nothing yet or part of a header section,
+ * which Node's `closeIdleConnections()` spares. Does nothing on a closing connection. If the client still sends the
+ * body of an answered request, the close is a lingering one.
  */
 export function retire(socket: Socket): void {
   const connection = connectionOf(socket)
@@ -188,28 +188,29 @@ export function retire(socket: Socket): void {
   socket.destroySoon()
 }
 
-/** Whether the client ended its side within the header section behind a request that is still being served. */
+/** Whether the client ended its side in the middle of a header section, while an earlier request is being served. */
 function hasLeft(socket: Socket, code: string): boolean {
   return code === 'HPE_INVALID_EOF_STATE' && connectionOf(socket).current?.request.complete === true
 }
 
-/** An HTML page, or JSON when the request's header section has come and asks for it. */
+/** An HTML page, or JSON when the request's header section has arrived and its route or its client prefers it. */
 function bodyOf(
   status: number,
-  request: IncomingMessage | undefined,
+  served: ServedRequest | undefined,
   detail: string | undefined,
 ): { readonly type: string; readonly body: string } {
-  // `wantsJson` reads fields of which Node has one text each.
-  const header = (name: string): string | undefined => request?.headers[name] as string | undefined
-  if (!wantsJson({ header })) return { type: htmlType, body: errorPage(status, detail) }
+  // `wantsJson` reads only fields that Node returns as one string.
+  const header = (name: string): string | undefined => served?.response.req.headers[name] as string | undefined
+  const errorFormat = served?.errorFormat ?? 'auto'
+  if (!wantsJson({ header, errorFormat })) return { type: htmlType, body: errorPage(status, detail) }
   const error: ErrorCode = status === 408 ? 'request_timeout' : status === 413 ? 'body_too_large' : 'bad_request'
   return { type: jsonType, body: JSON.stringify({ error, detail }) }
 }
 
 /**
- * Ends a connection with an error. A request that was read whole gets its own answer first. A request that is still
- * being read gets the error as its answer; without one, the answer is written to the socket.
- * @param detail what the client may know of the reason
+ * Ends a connection with an error. A fully read request gets its own response first. A request that is still being read
+ * gets the error as its response; without a request, the error is written to the socket.
+ * @param detail the reason as the client may see it
  */
 function refuse(
   socket: Socket,
@@ -226,11 +227,11 @@ function refuse(
   }
   if (response?.headersSent) return void socket.destroy()
   connectionOf(socket).linger()
-  const { type, body } = bodyOf(status, response?.req, detail)
+  const { type, body } = bodyOf(status, pending, detail)
   const headers = ['Content-Type', type, 'Content-Length', String(Buffer.byteLength(body)), 'Connection', 'close']
   if (status === 405) headers.push('Allow', 'GET, HEAD')
   if (response) {
-    response.once('close', () => connectionOf(socket).lost()) // Its action may still be running.
+    response.once('close', () => connectionOf(socket).lost()) // The action may still be running.
     response.writeHead(status, headers).end(body)
     return
   }

@@ -1,7 +1,7 @@
 /**
- * The time-outs of what a client has to do: send a request, send the rest of a body, read what was sent. Silence ends a
- * wait, and so does a body that comes too slowly; a client that keeps up is never cut. The time that the server itself
- * takes does not count.
+ * Time-outs for clients: to send a request, send the rest of a body, or read the response. A silent client times out,
+ * and so does a body that arrives too slowly; a client that keeps up is never cut. Time that the server itself takes
+ * does not count.
  */
 import type { Connection, Wait } from './connection.ts'
 
@@ -13,9 +13,9 @@ export interface Deadlines {
   readonly requestTimeoutMs: number
   /** For an idle connection. */
   readonly keepAliveTimeoutMs: number
-  /** The longest silence of a client whose body is awaited. */
+  /** The longest silence of a client that has to send a body. */
   readonly bodyIdleTimeoutMs: number
-  /** The longest time in which a client takes nothing of what is sent to it. */
+  /** The longest time in which a client reads nothing of its response. */
   readonly sendIdleTimeoutMs: number
 }
 
@@ -23,16 +23,16 @@ export interface Deadlines {
 export interface Overdue {
   /** 408, or undefined to cut the connection without a response. */
   readonly status: 408 | undefined
-  /** Completes the log line `408 for ADDRESS: `; '' for no line. */
+  /** Completes the log line `408 for ADDRESS: `; '' logs nothing. */
   readonly reason: string
 }
 
-/** A body must bring this number of bytes in this time, in milliseconds. */
+/** A body must make this progress, in bytes, in each period, in milliseconds. */
 const leastBodyBytes = 1024
 const leastBodyEveryMs = 60_000
 
 /**
- * How much longer than announced an idle connection stays, in milliseconds: a client that sends a request at the last
+ * How much longer than announced an idle connection stays open, in milliseconds, so that a request sent at the last
  * moment still gets its response.
  */
 const keepAliveMarginMs = 250
@@ -40,7 +40,7 @@ const keepAliveMarginMs = 250
 const cut: Overdue = { status: undefined, reason: '' }
 
 /**
- * Whether the client of a connection is overdue. Call it at regular intervals: it sees progress only between two calls.
+ * Returns why the client is overdue, if it is. Call it at regular intervals: it sees progress only between two calls.
  * @param nowMs `performance.now()`
  */
 export function overdueOf(connection: Connection, nowMs: number, deadlines: Deadlines): Overdue | undefined {
@@ -51,14 +51,14 @@ export function overdueOf(connection: Connection, nowMs: number, deadlines: Dead
     case 'reading': {
       const { sendIdleTimeoutMs } = deadlines
       if (stillForMs < sendIdleTimeoutMs) return undefined
-      return { status: undefined, reason: `it took nothing of its response for ${sendIdleTimeoutMs / 1000} s` }
+      return { status: undefined, reason: `it read nothing of its response for ${sendIdleTimeoutMs / 1000} s` }
     }
     case 'request': {
-      // Bytes may be empty lines, which are no request, or begin one, which then has the time of a header section.
+      // The bytes are empty lines, or the start of a request: grant the header time-out.
       if (wait.moved > wait.markMoved) wait.markMs ??= nowMs
       const { keepAliveTimeoutMs, headerTimeoutMs } = deadlines
       const idleForMs = nowMs - wait.sinceMs
-      if (connection.isHeaderLate && idleForMs >= headerTimeoutMs) return late('its header section came too slowly')
+      if (connection.isHeaderLate && idleForMs >= headerTimeoutMs) return late('its header section arrived too slowly')
       if (wait.markMs !== undefined && nowMs - wait.markMs < headerTimeoutMs) return undefined
       return idleForMs < keepAliveTimeoutMs + keepAliveMarginMs ? undefined : cut
     }
@@ -71,20 +71,21 @@ export function overdueOf(connection: Connection, nowMs: number, deadlines: Dead
 }
 
 function reasonOfBody(
-  { beganAtMs, isServing }: Connection,
+  { beganAtMs, current }: Connection,
   wait: Wait,
   nowMs: number,
-  { bodyIdleTimeoutMs, requestTimeoutMs }: Deadlines,
+  { bodyIdleTimeoutMs, requestTimeoutMs: usualMs }: Deadlines,
 ): string | undefined {
   if (nowMs - wait.movedAtMs >= bodyIdleTimeoutMs) {
-    return `nothing more of the request's body came for ${bodyIdleTimeoutMs / 1000} s`
+    return `no more of the request body arrived for ${bodyIdleTimeoutMs / 1000} s`
   }
-  if (isServing && nowMs - beganAtMs >= requestTimeoutMs) {
+  const requestTimeoutMs = current?.requestTimeoutMs ?? usualMs
+  if (current !== undefined && nowMs - beganAtMs >= requestTimeoutMs) {
     return `the request took longer than ${requestTimeoutMs / 1000} s to arrive`
   }
   wait.markMs ??= wait.sinceMs
   if (nowMs - wait.markMs < leastBodyEveryMs) return undefined
-  if (wait.moved - wait.markMoved < leastBodyBytes) return "less than 1 KiB of the request's body came in 60 s"
+  if (wait.moved - wait.markMoved < leastBodyBytes) return 'less than 1 KiB of the request body arrived in 60 s'
   wait.markMs = nowMs
   wait.markMoved = wait.moved
   return undefined

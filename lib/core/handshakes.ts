@@ -1,25 +1,25 @@
 /**
- * TLS handshakes that fail: which they are and why, for the log and a counter. Node closes the connection.
+ * Logs and counts failed TLS handshakes. Node closes the connection.
  *
- * Surprise: one that ends by a reset or a time-out is not counted. Browsers open connections ahead, and load balancers
- * check whether the port is open.
+ * Surprise: handshakes that end by a reset or a time-out are not counted. Browsers open spare connections, and load
+ * balancers check whether the port is open.
  */
 import type { EventEmitter } from 'node:events'
 import type { TLSSocket } from 'node:tls'
 import type { LogPort } from '../base/ports.ts'
 import { RateLimited } from '../base/rate-limited.ts'
 
-/** An error of OpenSSL as Node has it; `reason` is the text of its reason, such as `no shared cipher`. */
+/** An OpenSSL error as Node reports it; `reason` is OpenSSL's text, such as `no shared cipher`. */
 interface HandshakeError extends NodeJS.ErrnoException {
   readonly reason?: string
 }
 
-const plainHttp = 'it sent plain HTTP to the port of HTTPS: use https://, or take server.tls out'
+const plainHttp = 'it sent plain HTTP to the HTTPS port: use https://, or remove server.tls'
 
 /**
- * Watches the handshakes of a server. One of plain HTTP has none.
- * @param log of module `socket`; it gets a line a second at most for each reason
- * @returns a function that returns how many have failed since the start
+ * Watches the handshakes of a server. A plain HTTP server has none.
+ * @param log of module `socket`; it gets at most one line per second and reason
+ * @returns a function that returns the number of failures since the start
  */
 export function watchHandshakes(server: EventEmitter, log: LogPort): () => number {
   const failed = new RateLimited(log.info, 1000)

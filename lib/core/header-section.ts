@@ -1,22 +1,22 @@
 /**
- * The header section of an answer, made faster than by `writeHead` for most answers.
+ * Builds the header section of most responses faster than `writeHead`.
  *
- * `writeHead` checks each name and value once more, and each name for whether it controls the connection: a tenth of
- * what a plain answer costs outside of the kernel. The fields that come here were checked when they were set
- * (`header-list.ts`). The fields that Node adds, the date and how long the connection stays, are the same for all
- * answers of a second: they are cut out of the first section, which Node makes, and appended to the others.
+ * `writeHead` checks each name and value again, and whether each name controls the connection: a tenth of the cost of a
+ * plain response outside the kernel. These fields were checked when they were set (`header-list.ts`). The fields that
+ * Node adds, date and keep-alive, are the same for all responses of one second: they are cut out of the first section,
+ * which Node makes, and appended to the others.
  */
 import type { ServerResponse } from 'node:http'
 import { STATUS_CODES } from '../http/node-http.ts'
 import { htmlType, jsonType, textType } from '../http/reply.ts'
 import { sectionOf, setSection } from './node-internals.ts'
 
-/** Longer texts are not worth copying behind a section. */
+/** Longer bodies are not worth copying behind a section. */
 const longestText = 16 * 1024
 
-/** The sections of one server, whose connections all stay equally long. */
+/** The sections of one server: all its connections have the same keep-alive time-out. */
 export class HeaderSections {
-  /** The text after the digits of the length in this second's sections; '' until one is known. */
+  /** The text after the length digits in this second's sections; '' until known. */
   #end = ''
   #status = 0
   #statusMessage = ''
@@ -27,13 +27,13 @@ export class HeaderSections {
   #typeAndLength = 'Content-Length: '
 
   /**
-   * Gives a response its header section, as `writeHead` does with `fields`, the type and the length.
+   * Writes the header section, as `writeHead` does with `fields`, the type and the length.
    * @param status 200 to 599, neither 204 nor 304
-   * @param fields name and value in turn; an array that is given again has not changed
-   * @param plain whether all of `fields` are checked, and none controls the connection
+   * @param fields name and value in turn; an array that is passed again must not have changed
+   * @param plain whether all of `fields` are checked and none controls the connection
    * @param type '' for none
-   * @param length that of the body in bytes
-   * @throws TypeError for a name or a value that no field may have
+   * @param length bytes of the body
+   * @throws TypeError for an invalid name or value
    */
   write(
     response: ServerResponse,
@@ -57,7 +57,7 @@ export class HeaderSections {
     if (isOrdinary) this.#learn(response, this.#startOf(status, fields, type) + length)
   }
 
-  /** The section up to the digits of the length. */
+  /** The section up to the length digits. */
   #startOf(status: number, fields: readonly string[], type: string): string {
     if (status !== this.#status) {
       this.#status = status
@@ -76,7 +76,7 @@ export class HeaderSections {
     return this.#statusLine + this.#fieldsText + this.#typeAndLength
   }
 
-  /** Keeps the end of a section that Node has made, until this second is over, if it begins as one made here does. */
+  /** Caches the end of a section made by Node until this second is over, if it begins as a section made here does. */
   #learn(response: ServerResponse, start: string): void {
     const section = sectionOf(response)
     if (section === undefined || !section.startsWith(start)) return
@@ -91,9 +91,9 @@ export class HeaderSections {
 }
 
 /**
- * Ends a response with a short text in one write. Call it right after the header section was made; an answer to HEAD
- * gets no text. `end(text)` would give the socket two pieces, the section with the text and an empty one that reports
- * when they are gone, which costs a list, a cork and the slower system call for several pieces.
+ * Ends a response with a short text in one write. Call it right after the header section was written; a response to
+ * HEAD gets no text. `end(text)` would pass the socket two pieces, the section with the text and an empty one that
+ * reports when they are sent, which costs a list, a cork and the slower system call for several pieces.
  * @param text ASCII only, since the header section is sent in Latin-1
  */
 export function endWithText(response: ServerResponse, text: string): void {
@@ -110,7 +110,7 @@ export function endWithText(response: ServerResponse, text: string): void {
   response.end()
 }
 
-/** Whether neither fields nor a status message were set on the response itself. */
+/** Whether no fields and no status message were set on the response itself. */
 function isUntouched(response: ServerResponse): boolean {
   return response.getHeaderNames().length === 0 && (response.statusMessage as string | undefined) === undefined
 }

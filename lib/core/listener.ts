@@ -3,7 +3,7 @@
  * `server.ts` serves the requests.
  *
  * Surprise: Node checks its time-outs only every 30 seconds by default, and its `close()` cuts idle connections at
- * once, which fails the request that a client is just sending.
+ * once, which breaks a request that a client is just sending.
  */
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http'
 import type { Server as TlsServer } from 'node:https'
@@ -38,13 +38,13 @@ export interface Certificates {
 /** The limits of the listening socket. */
 export interface ListenerOptions {
   readonly deadlines: Deadlines
-  /** Keeps file descriptors free by closing connections; undefined where the system does not tell its limit. */
+  /** Frees file descriptors by closing connections; undefined where the system's limit is unknown. */
   readonly guardDescriptors: ((sockets: ReadonlySet<Socket>) => DescriptorGuard) | undefined
   /** Undefined: plain HTTP. */
   readonly certificates: Certificates | undefined
-  /** Their log also gets an ERROR for each connection that could not be accepted, as for want of file descriptors. */
+  /** Their log also gets an ERROR for each connection that could not be accepted, such as without file descriptors. */
   readonly connections: ConnectionOptions
-  /** Whether to warn of a version of Node that is not known; one of several processes does. True unless given. */
+  /** Whether to warn of an unknown Node version; with several processes only one does. Default: true. */
   readonly warnsOfNode?: boolean
 }
 
@@ -54,9 +54,9 @@ export interface DescriptorGuard {
   accepted(): void
   /** Call at regular intervals. */
   check(): void
-  /** The connections closed since the start. */
+  /** Connections closed since the start. */
   readonly closed: number
-  /** Messages for the operator, while descriptors are short. */
+  /** Messages for the operator while descriptors are short. */
   warnings(): readonly string[]
 }
 
@@ -64,175 +64,209 @@ export interface DescriptorGuard {
 export interface Address {
   /** The address; '' for a Unix socket. */
   readonly host: string
-  /** The port in use, also when 0 was asked for. 0 for a Unix socket. */
+  /** The actual port, even if 0 was requested. 0 for a Unix socket. */
   readonly port: number
   /** `http://HOST:PORT`, `https://HOST:PORT` or `a Unix socket` */
   readonly url: string
 }
 
-/** A listening socket. */
-export type Listener = ReturnType<typeof createListener>
+/** Numbers of connections. */
+type ConnectionCounts = Readonly<Record<'open' | 'refused' | 'stalled' | 'failed', number>>
 
-/** Where to listen; the type of Node lacks `fd`. */
+/** Where to listen; Node's type lacks `fd`. */
 type Target = ListenOptions & { readonly fd?: number }
 
 /** How often time-outs are checked, in milliseconds. A connection is closed at most a second after its time-out. */
 const checkEveryMs = 500
 
 /**
- * How many connections may wait to be accepted; the kernel lowers it to `net.core.somaxconn`. Node accepts one in a
- * turn of the event loop, and a client that finds no place retries a second later.
+ * How many connections may wait to be accepted; the kernel lowers it to `net.core.somaxconn`. Node accepts one per turn
+ * of the event loop, and a client retries a second later when the backlog is full.
  */
 const backlog = 65_535
 
-/** Attaches a request server to a socket that does not listen yet. */
-export function createListener(requests: Pick<RequestServer, 'handle' | 'upgrade'>, options: ListenerOptions) {
-  const server = makeServer(options)
-  const isSecure = options.certificates !== undefined
-  const read = readerOf(server, isSecure)
-  answerHalfClosed(server)
-  const { log } = options.connections
-  let hasWarned = false
-  server.on(isSecure ? 'secureConnection' : 'connection', (socket: Socket) => {
-    if (!holdRequests(socket, mustHold) && !hasWarned) {
-      hasWarned = true
-      log.warn(`Node ${process.versions.node} parses in a new way: of pipelined requests only the first is served`)
+/** The listening socket of a request server. It does not listen yet when it is made. */
+export class Listener {
+  readonly #options: ListenerOptions
+  readonly #requests: Pick<RequestServer, 'handle' | 'upgrade'>
+  readonly #server: Server | TlsServer
+  readonly #isSecure: boolean
+  readonly #read: ReturnType<typeof readerOf>
+  readonly #guard: ReturnType<typeof guardConnections>
+  readonly #failedHandshakes: () => number
+  readonly #sockets: ReadonlySet<Socket>
+  readonly #descriptors: DescriptorGuard | undefined
+  #hasWarned = false
+  #idleBefore: ReadonlySet<Socket> = new Set()
+
+  constructor(requests: Pick<RequestServer, 'handle' | 'upgrade'>, options: ListenerOptions) {
+    this.#options = options
+    this.#requests = requests
+    const server = makeServer(options)
+    this.#server = server
+    this.#isSecure = options.certificates !== undefined
+    this.#read = readerOf(server, this.#isSecure)
+    answerHalfClosed(server)
+    server.on(this.#isSecure ? 'secureConnection' : 'connection', (socket: Socket) => this.#onConnection(socket))
+    // The size of the section bounds their number. By default, Node 20 silently drops fields after the thousandth.
+    server.maxHeadersCount = 0
+    server.on('request', (request, response) => this.#handle(request, response, 'nothing'))
+    server.on('checkContinue', (request, response) => this.#handle(request, response, 'continue'))
+    server.on('checkExpectation', (request, response) => this.#handle(request, response, 'unknown'))
+    // Streams of a listening server are sockets.
+    server.on('upgrade', (request, stream, head) => this.#onUpgrade(request, stream as Socket, head))
+    this.#guard = guardConnections(server, options.connections)
+    this.#failedHandshakes = watchHandshakes(server, options.connections.log)
+    this.#sockets = trackSockets(server)
+    const descriptors = options.guardDescriptors?.(this.#sockets)
+    if (descriptors !== undefined) server.on('connection', () => descriptors.accepted())
+    this.#descriptors = descriptors
+  }
+
+  /** Whether connections are accepted. */
+  get listening(): boolean {
+    return this.#server.listening
+  }
+
+  /** Binds. Resolves with the actual address. Rejects when the address cannot be used. */
+  async listen(host: string, port: number): Promise<Address> {
+    try {
+      return await this.#listen({ host, port })
+    } catch (error) {
+      throw cannotListen(host, port, error as NodeJS.ErrnoException)
     }
-    connectionOf(socket).attach = attach
-  })
-  // The size of the section bounds them. By default, Node 20 silently drops those after the thousandth.
-  server.maxHeadersCount = 0
-  server.on('request', (request, response) => handle(request, response, 'nothing'))
-  server.on('checkContinue', (request, response) => handle(request, response, 'continue'))
-  server.on('checkExpectation', (request, response) => handle(request, response, 'unknown'))
-  server.on('upgrade', (request, stream, head) => {
-    const socket = stream as Socket // On a listening socket it is one.
+  }
+
+  /** Listens on a socket that was passed as a file descriptor. Rejects when it cannot be used. */
+  async listenOn(fd: number): Promise<Address> {
+    try {
+      return await this.#listen({ fd })
+    } catch (error) {
+      const problem = `Cannot listen on file descriptor ${fd}, which was passed: ${(error as Error).message}`
+      throw new Error(`${problem}; let svc.socket have ListenStream= and Accept=no`, { cause: error })
+    }
+  }
+
+  /** Replaces the certificate for new connections. Throws TypeError for a plain HTTP server. */
+  setCertificates(certificates: Certificates): void {
+    if (!('setSecureContext' in this.#server)) throw new TypeError('A plain HTTP server has no certificate')
+    this.#server.setSecureContext(certificates)
+  }
+
+  /** Serves a connection that did not arrive through the socket. With `isSecure` it always counts as TLS. */
+  accept(stream: Duplex, isSecure = false): void {
+    serveStream(this.#server, stream, this.#isSecure, isSecure)
+  }
+
+  /** Accepts the connections that wait in the kernel now. */
+  acceptWaiting(): Promise<void> {
+    return acceptWaiting(this.#server)
+  }
+
+  /** Accepts no more connections; open ones stay. Resolves when the last of them has closed. */
+  stopAccepting(): Promise<void> {
+    return stopAccepting(this.#server)
+  }
+
+  /**
+   * Closes the connections that are idle and were idle at the last call, even if part of a request has arrived. The
+   * first call closes none.
+   */
+  closeIdle(): void {
+    const idle = new Set([...this.#sockets].filter((socket) => connectionOf(socket).isIdle))
+    for (const socket of idle) if (this.#idleBefore.has(socket)) retire(socket)
+    this.#idleBefore = idle
+  }
+
+  /**
+   * Open connections; and since the start: connections refused by a limit, connections closed because descriptors ran
+   * short, and failed TLS handshakes.
+   */
+  connections(): ConnectionCounts {
+    return {
+      open: this.#sockets.size,
+      refused: this.#guard.refused(),
+      stalled: this.#descriptors?.closed ?? 0,
+      failed: this.#failedHandshakes(),
+    }
+  }
+
+  /** Messages for the operator while their reason lasts. */
+  warnings(): readonly string[] {
+    return this.#descriptors?.warnings() ?? []
+  }
+
+  /** Cuts every connection. Resolves when all are closed and their requests have ended. */
+  async closeAll(): Promise<void> {
+    const closed = [...this.#sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve)))
+    for (const socket of this.#sockets) socket.destroy()
+    await Promise.all(closed)
+  }
+
+  #onConnection(socket: Socket): void {
+    if (!holdRequests(socket, mustHold) && !this.#hasWarned) {
+      this.#hasWarned = true
+      const { log } = this.#options.connections
+      log.warn(`Node ${process.versions.node} parses differently: only the first of pipelined requests is served`)
+    }
+    connectionOf(socket).attach = this.#attach
+  }
+
+  /** Lets Node read a socket again after it released it. One function for all sockets, for the sake of memory. */
+  readonly #attach = (socket: Socket): void => {
+    this.#read(socket)
+    holdRequests(socket, mustHold)
+  }
+
+  #handle(request: IncomingMessage, response: ServerResponse, expect: Expect): void {
+    announceKeepAlive(response, this.#options.deadlines.keepAliveTimeoutMs)
+    this.#requests.handle(request, response, expect)
+  }
+
+  #onUpgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
     const connection = connectionOf(socket)
     const isItsTurn = !connection.isServing && !connection.isEnding && responseOf(socket) === undefined
     if (!isItsTurn || !isHandshake(request)) return connection.hold(request, head)
     connection.handOver()
-    requests.upgrade(request, socket, head)
-    if (connection.inputEnded) socket.destroy() // Nobody would send a frame.
-  })
-  const { refused: refusedConnections, end: endConnection } = guardConnections(server, options.connections)
-  const failedHandshakes = watchHandshakes(server, log)
-  const sockets = trackSockets(server)
-  const descriptors = options.guardDescriptors?.(sockets)
-  if (descriptors !== undefined) server.on('connection', () => descriptors.accepted())
-  let idleBefore: ReadonlySet<Socket> = new Set()
-
-  function handle(request: IncomingMessage, response: ServerResponse, expect: Expect): void {
-    announceKeepAlive(response, options.deadlines.keepAliveTimeoutMs)
-    requests.handle(request, response, expect)
+    this.#requests.upgrade(request, socket, head)
+    if (connection.inputEnded) socket.destroy() // No frame can arrive any more.
   }
 
-  /** Lets Node read a socket again that it has let go of. */
-  function attach(socket: Socket): void {
-    read(socket)
-    holdRequests(socket, mustHold)
-  }
-
-  function endOverdue(): void {
-    const nowMs = performance.now()
-    for (const socket of sockets) {
-      const overdue = overdueOf(connectionOf(socket), nowMs, options.deadlines)
-      if (overdue !== undefined) endConnection(socket, overdue)
-    }
-    descriptors?.check()
-  }
-
-  async function listen(target: Target): Promise<Address> {
+  async #listen(target: Target): Promise<Address> {
+    const server = this.#server
+    const { warnsOfNode = true, connections: { log } } = this.#options
     const warnings = checkNode()
-    if (options.warnsOfNode !== false) for (const warning of warnings) log.warn(warning)
+    if (warnsOfNode) for (const warning of warnings) log.warn(warning)
     await bind(server, target)
-    const watch = setInterval(endOverdue, checkEveryMs).unref()
+    const watch = setInterval(() => this.#endOverdue(), checkEveryMs).unref()
     server.once('close', () => clearInterval(watch))
     server.on('error', (error) => log.error(`a connection was not accepted: ${error.message}`))
     const bound = server.address()
-    if (bound !== null && typeof bound === 'object') return tcpAddress(bound, options.certificates !== undefined)
+    if (bound !== null && typeof bound === 'object') return tcpAddress(bound, this.#isSecure)
     for (const event of ['connection', 'secureConnection']) server.prependListener(event, nameLocalPeer)
     return { host: '', port: 0, url: 'a Unix socket' }
   }
 
-  return {
-    /** Whether connections are accepted. */
-    get listening(): boolean {
-      return server.listening
-    },
-
-    /** Binds. Resolves with the port in use. Rejects when the address cannot be used. */
-    listen: (host: string, port: number): Promise<Address> =>
-      listen({ host, port }).catch((error: NodeJS.ErrnoException) => Promise.reject(cannotListen(host, port, error))),
-
-    /** Listens on a socket that this process was given as a file descriptor. Rejects when it cannot be used. */
-    listenOn: async (fd: number): Promise<Address> => {
-      try {
-        return await listen({ fd })
-      } catch (error) {
-        const problem = `Cannot listen on file descriptor ${fd}, which was passed: ${(error as Error).message}`
-        throw new Error(`${problem}; let svc.socket have ListenStream= and Accept=no`, { cause: error })
-      }
-    },
-
-    /** Uses another certificate for new connections. Throws TypeError for a server of plain HTTP. */
-    setCertificates: (certificates: Certificates): void => {
-      if (!('setSecureContext' in server)) throw new TypeError('A server of plain HTTP has no certificate')
-      server.setSecureContext(certificates)
-    },
-
-    /** Serves a connection that did not come through the socket. With `isSecure` it counts as TLS in any case. */
-    accept: (stream: Duplex, isSecure = false): void =>
-      serveStream(server, stream, options.certificates !== undefined, isSecure),
-
-    /** Accepts the connections that wait in the kernel now. */
-    acceptWaiting: (): Promise<void> => acceptWaiting(server),
-
-    /** Accepts no more connections; open ones stay. Resolves when the last of them has closed. */
-    stopAccepting: (): Promise<void> => stopAccepting(server),
-
-    /**
-     * Closes the connections that are idle and were idle at the last call, even when a part of a request has arrived.
-     * The first call closes none.
-     */
-    closeIdle: (): void => {
-      const idle = new Set([...sockets].filter((socket) => connectionOf(socket).isIdle))
-      for (const socket of idle) if (idleBefore.has(socket)) retire(socket)
-      idleBefore = idle
-    },
-
-    /**
-     * Open connections; since the start, those that a limit has refused, those closed for want of descriptors, and TLS
-     * handshakes that failed.
-     */
-    connections: () => ({
-      open: sockets.size,
-      refused: refusedConnections(),
-      stalled: descriptors?.closed ?? 0,
-      failed: failedHandshakes(),
-    }),
-
-    /** Messages for the operator, as long as their reason lasts. */
-    warnings: (): readonly string[] => descriptors?.warnings() ?? [],
-
-    /** Cuts every connection. Resolves when all are closed and their requests have ended. */
-    closeAll: async (): Promise<void> => {
-      const closed = [...sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve)))
-      for (const socket of sockets) socket.destroy()
-      await Promise.all(closed)
-    },
+  #endOverdue(): void {
+    const nowMs = performance.now()
+    for (const socket of this.#sockets) {
+      const overdue = overdueOf(connectionOf(socket), nowMs, this.#options.deadlines)
+      if (overdue !== undefined) this.#guard.end(socket, overdue)
+    }
+    this.#descriptors?.check()
   }
 }
 
 function makeServer({ certificates, deadlines }: ListenerOptions): Server | TlsServer {
   const { headerTimeoutMs } = deadlines
   const limits: ServerOptions & { optimizeEmptyRequests: boolean } = {
-    // From 24.12 on: a request without a body is no stream that has to be read to its end.
+    // Since 24.12: requests without a body are not streams that have to be read to their end.
     optimizeEmptyRequests: true,
     headersTimeout: headerTimeoutMs,
-    requestTimeout: 0, // Node's ends a body however steadily it comes; see `deadlines.ts`.
+    requestTimeout: 0, // Node's limit ends even a steady upload; see `deadlines.ts`.
     connectionsCheckingInterval: checkEveryMs,
-    keepAliveTimeout: 0, // Node's sets and clears a timer for each request; `deadlines.ts` ends idle connections.
-    // Node would answer by itself, without a reason and without an access line; see `createHostGuard`.
+    keepAliveTimeout: 0, // Node would set and clear a timer per request; `deadlines.ts` ends idle connections.
+    // Node would send its own response, without a reason and an access log line; see `createHostGuard`.
     requireHostHeader: false,
   }
   if (certificates === undefined) return createServer(limits)
@@ -261,7 +295,7 @@ function trackSockets(server: Server | TlsServer): ReadonlySet<Socket> {
 }
 
 const listenAdvice: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'another program has this port, perhaps this server (ss -ltnp tells which): stop it, or set server.port',
+  EADDRINUSE: 'another program has this port, perhaps this server (see ss -ltnp): stop it, or set server.port',
   EACCES: 'ports below 1024 are for root: let systemd pass the socket (docs/operations.md), or set server.port',
   EADDRNOTAVAIL: 'no interface of this machine has this address: set server.host',
   ENOTFOUND: 'there is no such host: set server.host to a name or an address of this machine',
@@ -274,7 +308,7 @@ function cannotListen(host: string, port: number, error: NodeJS.ErrnoException):
   return Object.assign(new Error(message, { cause: error }), { code: error.code })
 }
 
-/** Surprise: `backlog` in the options counts only for a host and a port; as an argument it counts for every target. */
+/** Surprise: `backlog` in the options applies only to a host and port; as an argument it applies to every target. */
 function bind(server: Server, target: Target): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)

@@ -1,10 +1,10 @@
 /**
- * Everything that relies on behaviour which Node does not document: private fields, replaced methods, events that only
- * Node emits. Each paragraph says what is used, what it buys, and what happens without it.
+ * Everything that relies on undocumented behaviour of Node: private fields, replaced methods, events that only Node
+ * emits. Each section explains what is used, what it gains, and what happens without it.
  *
- * `test/docs/audit.test.ts` finds such uses in any other file, and `test/core/node-internals.test.ts` proves the
- * behaviour on this version of Node. No correctness depends on it: which connection is idle and which request is being
- * served is counted in `connection.ts`. At the start on an unknown major version, `checkNode` compares what it can.
+ * `test/docs/audit.test.ts` finds such uses in any other file, and `test/core/node-internals.test.ts` verifies the
+ * behaviour on this version of Node. Correctness does not depend on it: `connection.ts` tracks which connection is idle
+ * and which request is being served. At start-up on an unknown major version, `checkNode` checks what it can.
  */
 import type { IncomingMessage as Incoming, Server, ServerResponse } from 'node:http'
 import { Server as NetServer, Socket } from 'node:net'
@@ -15,9 +15,8 @@ import { IncomingMessage, ServerResponse as Response } from '../http/node-http.t
 const testedMajors: readonly number[] = [20, 22, 24, 26]
 
 /**
- * Checks a version of Node, unless it is tested, as far as that can be done without a connection; it takes 3 ms at
- * most. Where it does not send header sections that were set, they are left to Node from then on, in all servers of
- * this process.
+ * Checks an untested version of Node as far as possible without a connection; takes at most 3 ms. If it does not send
+ * header sections that were set, Node builds them from then on, in all servers of this process.
  * @param version such as `24.21.0`
  * @returns a warning for each difference
  */
@@ -29,13 +28,13 @@ export function checkNode(version: string = process.versions.node): readonly str
   request.httpVersionMinor = 1
   if (!sendsSections(new Response(request))) {
     sectionsAreKnown = false
-    warnings.push('it makes header sections in a new way: they are left to it, which takes longer')
+    warnings.push('it builds header sections differently: svc leaves them to Node, which is slower')
   }
   if (!('destroySoon' in Socket.prototype)) {
-    warnings.push('it closes connections in a new way: clients that are refused while they send may miss the answer')
+    warnings.push('it closes connections differently: clients that are refused while sending may miss the response')
   }
   if (!('assignSocket' in Response.prototype)) {
-    warnings.push('it answers handshakes in a new way: WebSockets cannot be opened')
+    warnings.push('it answers handshakes differently: WebSockets cannot be opened')
   }
   return warnings.map((warning) => `Node ${version} is not known to this version of svc: ${warning}`)
 }
@@ -43,19 +42,19 @@ export function checkNode(version: string = process.versions.node): readonly str
 // ---- the header section of a response: `_header` ----
 
 /**
- * Node keeps the header section that `writeHead` has made in `response._header`, as Latin-1 text, and sends it with the
- * first bytes of the body. With it, the end of a section (date, keep-alive) is reused for the other answers of the same
- * second, and a short body leaves in one write with its section: together about a tenth of a plain answer. Where it is
- * no text, or `checkNode` has found another output than Node's, every section and body takes the documented way.
+ * Node keeps the header section made by `writeHead` in `response._header`, as Latin-1 text, and sends it with the first
+ * bytes of the body. With it, the end of a section (date, keep-alive) is reused for other responses in the same second,
+ * and a short body is sent in one write with its section: together about a tenth of a plain response. If it is not a
+ * string, or `checkNode` has found different output, every section and body takes the documented way.
  */
 interface SectionHolder {
   _header?: unknown
 }
 
-/** Whether header sections may be read and written; per process, since it depends on the version of Node alone. */
+/** Whether header sections may be read and written; per process, since it depends only on the version of Node. */
 let sectionsAreKnown = true
 
-/** The header section that `writeHead` has made; undefined where it is not known. */
+/** Returns the header section that `writeHead` has made; undefined if unknown. */
 export function sectionOf(response: ServerResponse): string | undefined {
   const section = (response as SectionHolder)._header
   return sectionsAreKnown && typeof section === 'string' ? section : undefined
@@ -71,11 +70,11 @@ interface ProbedResponse extends SectionHolder {
 }
 
 /**
- * Whether this version keeps header sections in `_header` and sends the one that is set there. A response without a
- * socket collects its output in `outputData`, which is compared; where that is missing, the answer is no.
+ * Whether this version keeps header sections in `_header` and sends the section that is set there. A response without a
+ * socket collects its output in `outputData`, which is compared; if that is missing, returns false.
  *
- * Surprise: it makes every request take 6 % more instructions. This response has no socket, and V8 keeps code for both
- * kinds of responses from then on.
+ * Surprise: calling this makes every request take 6 % more instructions. This response has no socket, and V8 keeps code
+ * for both kinds of responses from then on.
  * @param response new, and without a socket
  */
 export function sendsSections(response: ServerResponse): boolean {
@@ -97,9 +96,8 @@ export function sendsSections(response: ServerResponse): boolean {
 // ---- how long a connection stays: `_keepAliveTimeout` ----
 
 /**
- * Has a response say for how long its connection stays open once it is idle: `Keep-Alive: timeout=5`. Node says so only
- * together with its own time-out, which takes a twentieth of a plain request. Without it the field is missing, which is
- * allowed.
+ * Announces how long the connection stays open when idle: `Keep-Alive: timeout=5`. Node sends this only together with
+ * its own time-out, which costs a twentieth of a plain request. Without it the field is missing, which is allowed.
  */
 export function announceKeepAlive(response: ServerResponse, timeoutMs: number): void {
   ;(response as ServerResponse & { _keepAliveTimeout: number })._keepAliveTimeout = timeoutMs
@@ -108,9 +106,9 @@ export function announceKeepAlive(response: ServerResponse, timeoutMs: number): 
 // ---- the end of a response: the event `close` ----
 
 /**
- * Tells the listeners of a response that it has ended. Node emits `close` when the socket of a response closes. It
- * emits none for a response that never had the socket, since the answer before it was still owed (before version 24),
- * nor for one whose socket a WebSocket has. Without it, such requests would be counted as running for ever.
+ * Notifies the listeners of a response that it has ended. Node emits `close` when the socket of a response closes, but
+ * not for a response that never got the socket because an earlier response was pending (before version 24), nor when a
+ * WebSocket has taken the socket. Without this, such requests would be counted as running forever.
  */
 export function emitClose(response: ServerResponse): void {
   response.emit('close')
@@ -119,25 +117,25 @@ export function emitClose(response: ServerResponse): void {
 // ---- the socket of a response: `assignSocket`, `detachSocket` ----
 
 /**
- * Node lets go of the socket of a request that asks for an upgrade. With `assignSocket`, as its own server does it, the
- * answer to a handshake is written by an ordinary response. Without it, the connection of a handshake is cut.
+ * Node releases the socket of a request for an upgrade. `assignSocket`, as in Node's own server, lets an ordinary
+ * response answer the handshake. Without it, the connection of a handshake is cut.
  */
 export function attachSocket(response: ServerResponse, socket: Socket): void {
   if (typeof response.assignSocket === 'function') response.assignSocket(socket)
   else socket.destroy()
 }
 
-/** Takes the socket back from a response that has ended, for the WebSocket or for the close. */
+/** Detaches the socket from a finished response, for the WebSocket or for the close. */
 export function releaseSocket(response: ServerResponse, socket: Socket): void {
   if (typeof response.detachSocket === 'function') response.detachSocket(socket)
 }
 
-// ---- the close after the last answer: `destroySoon` ----
+// ---- the close after the last response: `destroySoon` ----
 
 /**
- * Replaces the way in which Node closes a connection after its last answer. `node:http` calls `socket.destroySoon()`,
- * which resets a client that is still sending, and the reset can overtake the answer. A version that closes in another
- * way may lose such answers: `checkNode` warns of it.
+ * Replaces how Node closes a connection after its last response. `node:http` calls `socket.destroySoon()`, which resets
+ * a client that is still sending, and the reset can overtake the response. A version that closes differently may lose
+ * such responses; `checkNode` warns about it.
  */
 export function replaceClose(socket: Socket, close: () => void): void {
   socket.destroySoon = close
@@ -149,23 +147,22 @@ interface HttpParser {
   onIncoming?: ((request: Incoming, keepAlive: boolean) => number) | null
 }
 
-/** A request as the parser makes it: with a member that says whether its socket leaves the server. */
+/** A request as the parser creates it; `upgrade`: whether Node releases its socket. */
 interface ParsedRequest extends Incoming {
   upgrade?: boolean
 }
 
-/** Tells the parser that no further byte of its input belongs to HTTP. */
+/** Return value of `onIncoming`: no further input belongs to HTTP. */
 const stopParsing = 2
 
 /**
- * Asks about each request of a connection before it is served, when its header section has been parsed. A request that
- * is held is not served: Node parses nothing behind it, body included, lets go of the socket, and emits `upgrade` or
- * `connect` with the request and the bytes behind its header section, as after a handshake.
+ * Calls `mustHold` for each request of a connection when its header section has been parsed, before it is served. Node
+ * does not serve a held request: it parses nothing behind it, including the body, releases the socket, and emits
+ * `upgrade` or `connect` with the request and the bytes behind its header section, as after a handshake.
  *
- * Without `parser.onIncoming`, Node parses requests that were sent without waiting all at once, and `server.ts` serves
- * the first of them alone.
+ * Without `parser.onIncoming`, Node parses all pipelined requests at once, and `server.ts` serves only the first.
  * @param socket that the server has begun to read
- * @returns false where this version of Node has no such function
+ * @returns false if this version of Node has no such function
  */
 export function holdRequests(socket: Socket, mustHold: (request: Incoming) => boolean): boolean {
   const { parser } = socket as Socket & { readonly parser?: HttpParser | null }
@@ -179,7 +176,7 @@ export function holdRequests(socket: Socket, mustHold: (request: Incoming) => bo
   return true
 }
 
-/** Whether a request asks for an upgrade, as the parser understood it. */
+/** Whether the parser takes a request for an upgrade. */
 export function asksForUpgrade(request: Incoming): boolean {
   return (request as ParsedRequest).upgrade === true
 }
@@ -193,30 +190,30 @@ interface InnerSocket extends Socket {
 }
 
 /**
- * The response that still uses the socket, as one that has ended in this turn of the event loop does. Without the field
- * the next request of a connection may be served in the same turn, and Node orders the two.
+ * Returns the response that still uses the socket, for example because it ended in this turn of the event loop. Without
+ * the field, the next request of a connection may be served in the same turn, and Node orders the two.
  */
 export function responseOf(socket: Socket): ServerResponse | undefined {
   return (socket as InnerSocket)._httpMessage ?? undefined
 }
 
 /**
- * Tells the response on a socket that it may write on, as Node does while it reads the socket. Without it, a response
- * to a slow client would stop once a further request has been read.
+ * Emits `drain` on the response of a socket, as Node does while it reads the socket. Without it, a response to a slow
+ * client would stall once a further request has been read.
  */
 export function emitDrain(socket: Socket): void {
   const response = responseOf(socket)
   if (response?.writableEnded === false) response.emit('drain')
 }
 
-/** The TCP socket below one of TLS. Without the field a connection would be counted twice. */
+/** Returns the TCP socket below a TLS socket. Without the field, a connection would be counted twice. */
 export function socketBelow(socket: Socket): Socket | undefined {
   return (socket as InnerSocket)._parent ?? undefined
 }
 
 /**
- * A number that changes when the system takes output of a socket, and at no other time. Without `writeQueueSize`, which
- * Node itself asks before it emits `timeout`, it changes with each write that the system has taken whole.
+ * Returns a number that changes only when the system accepts output of a socket. Without `writeQueueSize`, which Node
+ * itself checks before it emits `timeout`, it changes with each write that the system has accepted completely.
  */
 export function takenByClient(socket: Socket): number {
   const { _parent: below, _handle: handle } = socket as InnerSocket
@@ -226,8 +223,8 @@ export function takenByClient(socket: Socket): number {
 // ---- a Unix socket: `remoteAddress` ----
 
 /**
- * Sets the address of a connection over a Unix socket, which has none, to that of a local TCP connection, so that
- * limits, logs and `server.trusted_proxies` know it. Only this server reads it.
+ * Sets the missing address of a Unix socket connection to 127.0.0.1, so that limits, logs and `server.trusted_proxies`
+ * have one. Only this server reads it.
  */
 export function nameLocalPeer(socket: Socket): void {
   Object.defineProperty(socket, 'remoteAddress', { value: '127.0.0.1' })
@@ -236,17 +233,17 @@ export function nameLocalPeer(socket: Socket): void {
 // ---- the listening socket: `close` ----
 
 /**
- * Closes the listening socket alone, by the method of `net.Server`. That of `http.Server` also cuts idle connections,
- * which fails the request that a client is just sending.
+ * Closes only the listening socket, by the method of `net.Server`. The method of `http.Server` also cuts idle
+ * connections, which breaks a request that a client is just sending.
  */
 export function closeListening(server: Server, closed: () => void): void {
   NetServer.prototype.close.call(server, closed)
 }
 
 /**
- * Lets the system's handle of a socket read again that Node has let go of. Node stops the handle while a body waits to
- * be taken and starts it a tick later, by a listener that is gone when the socket has been let go of in between.
- * Without it such a connection would hear nothing more, until its time-out.
+ * Restarts reading on the system handle of a released socket. Node stops the handle while a body waits to be read and
+ * restarts it a tick later, by a listener that no longer exists if the socket was released in between. Without this,
+ * such a connection would receive nothing more until its time-out.
  */
 export function startReading(socket: Socket): void {
   const { _handle: handle } = socket as InnerSocket
@@ -255,12 +252,12 @@ export function startReading(socket: Socket): void {
   handle.readStart?.()
 }
 
-/** Hands a piece of raw input to the server that reads a socket, as the socket itself does. */
+/** Passes a piece of raw input to the server that reads a socket, as the socket itself does. */
 export function feed(socket: Socket, piece: Buffer): void {
   socket.emit('data', piece)
 }
 
-/** Tells the server that reads a socket that its input has ended, which happened while the server did not read it. */
+/** Signals the end of a socket's input, which came while the server did not read it. */
 export function endInput(socket: Socket): void {
   socket.emit('end')
 }
@@ -268,9 +265,9 @@ export function endInput(socket: Socket): void {
 // ---- a client that ends its side: `httpAllowHalfOpen` ----
 
 /**
- * Lets a server answer a client that has ended its side of the connection, as `socat` and `nc` do after a request. Node
- * destroys its request otherwise. A version without this member does so too. With TLS, `allowHalfOpen` of `net.Server`
- * is needed as well, which a server of plain HTTP sets by itself.
+ * Lets a server answer a client that has ended its side of the connection, as `socat` and `nc` do after a request.
+ * Otherwise, and in a version without this member, Node destroys the request. TLS also needs `allowHalfOpen` of
+ * `net.Server`, which a plain HTTP server sets itself.
  */
 export function answerHalfClosed(server: Server): void {
   Object.assign(server, { httpAllowHalfOpen: true })
@@ -279,8 +276,8 @@ export function answerHalfClosed(server: Server): void {
 // ---- a socket that a server reads again: the first listener of `connection` ----
 
 /**
- * Gives the function with which a server begins to read a socket, for sockets that it has let go of. Node documents
- * that a server takes any stream by the event `connection`, whose other listeners must not see a socket twice.
+ * Returns the function with which a server starts to read a socket, for sockets that it has released. Node documents
+ * that a server accepts any stream by the event `connection`, whose other listeners must not see a socket twice.
  * @param server without listeners other than its own
  */
 export function readerOf(server: Server, isSecure: boolean): (socket: Socket) => void {
@@ -291,10 +288,10 @@ export function readerOf(server: Server, isSecure: boolean): (socket: Socket) =>
 // ---- a connection that did not come through the socket: `connection` ----
 
 /**
- * Serves a stream as a connection. Node documents that a server takes any stream by this event, and that it needs some
- * members of a socket; which of them this server and Node use is not documented. Used by `app.request()` alone, for
+ * Serves a stream as a connection. Node documents that a server accepts any stream by this event, and that it needs
+ * some members of a socket; which of them this server and Node use is not documented. Used only by `app.request()`, for
  * tests.
- * @param isTls whether the server has a certificate: the stream then stands behind the handshake
+ * @param isTls whether the server has a certificate: the handshake then counts as done
  * @param isSecure whether requests on the stream count as sent over TLS
  */
 export function serveStream(server: Server, stream: Duplex, isTls: boolean, isSecure = isTls): void {

@@ -1,24 +1,25 @@
 /**
- * A pool of workers with a queue: how many items run at once, how many may wait, and which are refused. A worker is a
- * slot, not a thread; call `leave()` when an item that was started has ended.
+ * A pool of workers with a queue: limits how many items run at once and how many wait, and refuses the rest. A worker
+ * is a slot, not a thread; call `leave()` when a started item has ended.
  *
- * `enter()` starts the item before it returns when a worker is free. An item that ends before `start` returns uses
+ * `enter()` starts the item before it returns if a worker is free. An item that ends before `start` returns uses
  * processor time and no worker, so a worker would always be free for it. With `turnMs` such items wait in the queue
  * too, once the event loop has run items for that long in one turn: in the queue they are counted and limited, and the
- * pool learns when their clients disconnect.
+ * pool notices when their clients disconnect.
  *
- * Several pools may share the places of one queue: each has its own queue, and the sum of them is bounded. With
- * `maxWaitMs` no item waits longer: under overload a late answer is worth less than an early refusal.
+ * Several pools may share one queue limit: each has its own queue, and their sum is bounded. With `maxWaitMs` no item
+ * waits longer: under overload a late response is worth less than an early refusal.
  *
- * An item that waits for its client may give its worker back in the meantime: call `leave()`, then `resume()`.
+ * An item that waits for its client may release its worker in the meantime: call `leave()`, then `resume()`.
  */
+import { AsyncResource } from 'node:async_hooks'
 import { performance } from 'node:perf_hooks'
 import { unserved } from '../http/errors.ts'
 
-/** One error for all refusals: to record a new stack for each would cost more than the rest of the refusal. */
+/** One error for all refusals: recording a stack for each would cost more than the rest of the refusal. */
 export const overloaded = unserved('Every worker is busy and the queue is full')
 
-/** The error of a request that waited in the queue as long as any may. */
+/** The error of a request that waited in the queue for the maximum time. */
 export const waitedTooLong = unserved('No worker was free in time')
 
 /** The result of `enter`. */
@@ -35,54 +36,60 @@ export interface PoolCounts {
 
 /** The limits of a pool. */
 export interface PoolOptions<T> {
-  /** The most items that run at once; with 0 none ever runs. */
+  /** The maximum of running items; with 0 none ever runs. */
   readonly workers: number
-  /** The most items that wait, 0 and up; or places that are shared with other pools. */
+  /** The maximum of waiting items, from 0; or a limit shared with other pools. */
   readonly queueSize: number | QueuePlaces
   /**
-   * For how long items are started in one turn of the event loop, in milliseconds, before the next ones wait; up to
-   * twice as long when the turn before was long. Unless given, as long as workers are free. While workers are free and
-   * the first item has waited no longer than this, the queue may grow beyond its size: a burst is no overload.
+   * How long items are started in one turn of the event loop, in milliseconds, before further items wait; up to twice
+   * as long after a long turn. Default: as long as workers are free. While workers are free and the first item has
+   * waited no longer than this, the queue may grow beyond its size: a burst is not an overload.
    */
   readonly turnMs?: number
   /** Called when an item gets its worker: in `enter()`, in the `leave()` of another item, or later. Must not throw. */
   readonly start: (item: T) => void
-  /** The percentage of busy workers, or of taken places of the queue, 1 to 100, from which the pool is saturated. */
+  /** The percentage of busy workers, or of the queue in use, from which the pool is saturated, 1 to 100. */
   readonly alertPercent?: number
-  /** The longest wait in the queue, in milliseconds; from half of it on the pool is saturated. Default: no limit. */
+  /** The longest wait in the queue, in milliseconds; from half of it the pool is saturated. Default: no limit. */
   readonly maxWaitMs?: number
-  /** Called with an item that has waited for that long, and is not started any more. Must not throw. */
+  /** Called with an item that has waited that long and will not be started. Must not throw. */
   readonly onExpired?: (item: T, waitedMs: number) => void
-  /** Called when an item that was queued gets its worker, with the milliseconds that it waited. */
+  /** Called when a queued item gets its worker, with the milliseconds that it waited. */
   readonly onWaited?: (waitedMs: number) => void
-  /** Called when saturation begins and when it ends. */
+  /** Called when saturation begins and ends. */
   readonly onAlert?: (saturated: boolean) => void
 }
 
-/** The places of a queue. */
+/** The limit of a queue that several pools may share. */
 export interface QueuePlaces {
   readonly size: number
-  /** How many are taken now. Only pools change it. */
+  /** The number of waiting items. Only pools change it. */
   taken: number
+}
+
+/** When an item was queued, and in which asynchronous context: else it would run in that of the item before it. */
+interface Waiting {
+  readonly sinceMs: number
+  readonly context: AsyncResource
 }
 
 /** How often the queue is checked for items that have waited too long, in milliseconds. */
 const checkEveryMs = 100
 
-/** How long a turn runs items of the queue, in milliseconds: short, since Node accepts one connection in a turn. */
-const pieceMs = 1
+/** How long a turn runs items of the queue, in milliseconds: short, since Node accepts one connection per turn. */
+const queueSliceMs = 1
 
 /**
  * Workers, queue and counters, which only the pool changes. Items are compared by identity; an item may be in the pool
- * once.
+ * only once.
  */
 export class Pool<T> implements PoolCounts {
   readonly workers: number
   /** Items that hold a worker now. */
   busy = 0
-  /** Items refused since the pool was made. */
+  /** Items refused since the pool was created. */
   refused = 0
-  /** Whether the busy workers or the queue have reached the alert share, or an item has waited for long. */
+  /** Whether busy workers or queue have reached the alert percentage, or an item has waited for long. */
   alert = false
   readonly #places: QueuePlaces
   readonly #start: (item: T) => void
@@ -94,12 +101,12 @@ export class Pool<T> implements PoolCounts {
   readonly #onWaited: ((waitedMs: number) => void) | undefined
   readonly #turnMs: number
   readonly #onNextTurn = (): void => this.#runQueue()
+  readonly #afterPromises = (): void => process.nextTick(() => this.#runNext(performance.now()))
   #turnEndsAt: number
-  /** Whether the turn in which `#turnEndsAt` was set still runs. */
+  /** Whether the turn in which `#turnEndsAt` was set is still running. */
   #isInTurn = false
-  /** The waiting items, and since when they wait. */
-  readonly #queue = new Map<T, number>()
-  /** Items that had a worker, gave it back, and want one again. */
+  readonly #queue = new Map<T, Waiting>()
+  /** Items that released their worker and need one again. */
   readonly #returning: (() => void)[] = []
   /** Runs while items wait. */
   #checks: NodeJS.Timeout | undefined = undefined
@@ -122,7 +129,7 @@ export class Pool<T> implements PoolCounts {
     this.#onAlert = options.onAlert
   }
 
-  /** The most items that may wait, in all pools that share the places. */
+  /** The maximum of waiting items, over all pools that share the limit. */
   get queueSize(): number {
     return this.#places.size
   }
@@ -132,7 +139,7 @@ export class Pool<T> implements PoolCounts {
     return this.#queue.size
   }
 
-  /** Starts the item, or queues it, or refuses it when the queue is full. */
+  /** Starts the item, queues it, or refuses it when the queue is full. */
   enter(item: T): Entry {
     const isFree = this.busy < this.workers && this.#queue.size === 0 && this.#returning.length === 0
     if (isFree && this.#hasTime(performance.now())) {
@@ -141,7 +148,7 @@ export class Pool<T> implements PoolCounts {
     }
     if (this.#places.taken < this.#places.size || this.#isBurst()) {
       this.#places.taken += 1
-      this.#queue.set(item, performance.now())
+      this.#queue.set(item, { sinceMs: performance.now(), context: new AsyncResource('SVC_QUEUED') })
       if (this.#maxWaitMs < Infinity) this.#checks ??= setInterval(() => this.#check(), this.#checkEveryMs).unref()
       this.#updateAlert()
       return 'queued'
@@ -150,13 +157,14 @@ export class Pool<T> implements PoolCounts {
     return 'refused'
   }
 
-  #begin(item: T): void {
+  #begin(item: T, context?: AsyncResource): void {
     this.busy += 1
     this.#updateAlert()
-    this.#start(item)
+    if (context === undefined) this.#start(item)
+    else context.runInAsyncScope(this.#start, undefined, item)
   }
 
-  /** Frees one worker: an item that returns gets it, else the one that has waited longest. */
+  /** Frees a worker: a returning item gets it, else the item that has waited longest. */
   leave(): void {
     this.busy -= 1
     if (this.#queue.size > 0 || this.#returning.length > 0) this.#handOver()
@@ -164,7 +172,7 @@ export class Pool<T> implements PoolCounts {
   }
 
   /**
-   * Gives an item that has left its worker a worker again, before the items that wait in the queue.
+   * Gives a worker back to an item that released its own, ahead of the queue.
    * @param proceed called later, with a worker, unless one is free now. Must not throw
    * @returns whether it has a worker now
    */
@@ -178,9 +186,13 @@ export class Pool<T> implements PoolCounts {
     return true
   }
 
-  /** @param nowMs the time at which the first item is started, if there is time then */
-  #handOver(nowMs = performance.now()): void {
-    if (this.#handingOver) return // The loop below continues: items that end at once must not fill the stack.
+  /**
+   * Gives free workers to returning items, then to the queue, until an item does not end at once: its promises must run
+   * before the next item starts, which may reuse the memory of its reply. Returns whether more items wait.
+   * @param nowMs the time at which the first item is started, if the turn has time left
+   */
+  #handOver(nowMs = performance.now()): boolean {
+    if (this.#handingOver) return false // The loop below continues: items that end at once must not fill the stack.
     this.#handingOver = true
     let startMs = nowMs
     try {
@@ -190,30 +202,33 @@ export class Pool<T> implements PoolCounts {
         this.busy += 1
         proceed()
       }
-      for (const [next, since] of this.#queue) {
-        if (this.busy === this.workers || !this.#hasTime(startMs)) break
+      for (const [next, { sinceMs, context }] of this.#queue) {
+        if (this.busy === this.workers || !this.#hasTime(startMs)) return false
         this.forget(next)
-        if (startMs - since >= this.#maxWaitMs) {
-          this.#expire(next, startMs - since)
+        if (startMs - sinceMs >= this.#maxWaitMs) {
+          this.#expire(next, startMs - sinceMs)
           continue
         }
-        this.#onWaited?.(startMs - since)
-        this.#begin(next)
+        this.#onWaited?.(startMs - sinceMs)
+        const busyBefore = this.busy
+        this.#begin(next, context)
+        if (this.busy > busyBefore) return this.#queue.size > 0
         startMs = performance.now()
       }
+      return false
     } finally {
       this.#handingOver = false
     }
   }
 
-  /** Whether the queue is a burst: workers are free, and its first item has only just come. It will soon be empty. */
+  /** Whether the queue is a burst: workers are free, and its first item has just arrived. It will soon be empty. */
   #isBurst(): boolean {
     if (this.busy === this.workers || this.#turnMs === Infinity) return false
-    const [since] = this.#queue.values()
-    return since === undefined || performance.now() - since < this.#turnMs
+    const [first] = this.#queue.values()
+    return first === undefined || performance.now() - first.sinceMs < this.#turnMs
   }
 
-  /** Whether items may still be started in this turn. It checks for a new turn only when its time is over. */
+  /** Whether items may still be started in this turn. Checks for a new turn only when the time of this one is over. */
   #hasTime(nowMs: number): boolean {
     if (nowMs < this.#turnEndsAt) return true
     if (this.#isInTurn) return false
@@ -227,17 +242,21 @@ export class Pool<T> implements PoolCounts {
     setImmediate(this.#onNextTurn)
   }
 
-  /** Called in the turn after the one of `#beginTurn`: the queue gets a part of it, one item at least. */
+  /** Called in the turn after `#beginTurn`: the queue gets a part of it, at least one item. */
   #runQueue(): void {
     this.#isInTurn = false
     if (this.#queue.size === 0 || this.busy === this.workers) return
     const nowMs = performance.now()
-    this.#beginTurn(nowMs, pieceMs)
-    this.#handOver(nowMs)
-    if (this.#queue.size === 0) this.#turnEndsAt = performance.now() + this.#turnMs
+    this.#beginTurn(nowMs, queueSliceMs)
+    this.#runNext(nowMs)
   }
 
-  /** Removes a waiting item from the queue. Returns false when it was not there. */
+  #runNext(nowMs: number): void {
+    if (this.#handOver(nowMs)) queueMicrotask(this.#afterPromises)
+    else if (this.#queue.size === 0) this.#turnEndsAt = performance.now() + this.#turnMs
+  }
+
+  /** Removes a waiting item from the queue. Returns false if it was not queued. */
   forget(item: T): boolean {
     if (!this.#queue.delete(item)) return false
     this.#places.taken -= 1
@@ -253,8 +272,8 @@ export class Pool<T> implements PoolCounts {
   #check(): void {
     const nowMs = performance.now()
     this.#hasLongWait = false
-    for (const [item, since] of this.#queue) {
-      const waitedMs = nowMs - since
+    for (const [item, { sinceMs }] of this.#queue) {
+      const waitedMs = nowMs - sinceMs
       this.#hasLongWait = waitedMs >= this.#maxWaitMs / 2
       if (waitedMs < this.#maxWaitMs) break
       this.forget(item)

@@ -1,21 +1,21 @@
 /**
- * The header section of a request as raw bytes, so that it can be parsed once more when its turn has come.
+ * The header section of a request as raw bytes, so that it can be parsed again when its turn comes.
  */
 import { Buffer } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { hasToken } from '../base/token.ts'
 import { announcesBody } from '../http/request-fields.ts'
 
-/** Whether a request is a WebSocket handshake. One with a body is none: its frames could be taken for the body. */
+/** Whether a request is a WebSocket handshake. With a body it is not: its frames could be taken for the body. */
 export function isHandshake({ method, headers }: IncomingMessage): boolean {
   if (method !== 'GET' || announcesBody(headers['content-length'], headers['transfer-encoding'])) return false
   return hasToken(headers.connection, 'upgrade') && hasToken(headers.upgrade, 'websocket')
 }
 
 /**
- * Writes the header section of a parsed request. Its fields are those that were parsed, in their order, so it is parsed
- * into the same request. Without a handshake, the option `upgrade` of Connection is left out: what asks for another
- * upgrade is served as a plain request (RFC 9110, section 7.8).
+ * Writes the header section of a parsed request. The fields keep their order, so it is parsed into the same request.
+ * Except in a handshake, the option `upgrade` of Connection is removed: requests for any other upgrade are served as
+ * plain requests (RFC 9110, section 7.8).
  */
 export function rawSection(request: IncomingMessage): Buffer {
   const { method, url, httpVersion, rawHeaders } = request

@@ -1,9 +1,8 @@
 /**
- * Writes replies: the only place that sends header sections and bodies. Small bodies leave in one write.
+ * Writes replies: the only place that sends header sections and bodies. Small bodies are sent in one write.
  *
- * The answer also decides about a request body that the action did not read. Node reads and discards a small rest, so
- * that the connection can be reused; a large or unknown rest ends the connection with a lingering close
- * (`Connection.linger`).
+ * Also handles a request body that the action did not read. Node reads and discards a small rest, so that the
+ * connection can be reused; a large or unknown rest ends the connection with a lingering close (`Connection.linger`).
  */
 import { Buffer } from 'node:buffer'
 import type { ServerResponse } from 'node:http'
@@ -24,6 +23,8 @@ import { endWithText, HeaderSections } from './header-section.ts'
 import { emitClose } from './node-internals.ts'
 
 const noFields: readonly string[] = []
+/** The directive that forbids a compression (RFC 9111, section 5.2.2.6). */
+const noTransform = /(?:^|[\s,])no-transform(?:$|[\s,])/i
 const onlyVary: readonly string[] = ['Vary', 'Accept-Encoding']
 
 /** Writes the replies of one server. */
@@ -32,18 +33,19 @@ export class Responder {
 
   /**
    * Writes the reply with the context's status, header fields and cookies.
-   * @param lastOnConnection adds `Connection: close`, as a server that is stopping must
-   * @throws RangeError for a status that no reply can have, before anything is written
+   * @param lastOnConnection adds `Connection: close`, as required while the server stops
+   * @throws RangeError for an invalid status, before anything is written
    */
   respond(ctx: CoreContext, reply: ReadyReply, lastOnConnection: boolean): void {
     if (reply instanceof BodyReply) this.respondBody(ctx, reply, lastOnConnection)
     else this.#respondStream(ctx, reply, lastOnConnection)
   }
 
-  /** Like `respond`, for the kind of reply that most requests have. */
+  /** Like `respond`, for the most common kind of reply. */
   respondBody(ctx: CoreContext, reply: BodyReply, lastOnConnection: boolean): void {
-    const status = ctx.status === 0 ? (reply === emptyReply ? 204 : 200) : ctx.status
+    let status = ctx.status === 0 ? (reply === emptyReply ? 204 : 200) : ctx.status
     checkStatus(status)
+    if (status === 200 && ctx.isUnmodified) status = 304
     setOwnFields(ctx, status, lastOnConnection)
     if (status === 204 || status === 304) {
       if (isOver(ctx)) return
@@ -55,7 +57,7 @@ export class Responder {
     const { body, type } = status === 205 ? emptyReply : reply
     const length = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength
     if (length > compressAboveBytes && status !== 206 && mayCompress(ctx, type)) {
-      sayThatItVaries(ctx.outgoing)
+      addVary(ctx.outgoing)
       const coding = codingFor(ctx.header('accept-encoding'), replyCodings)
       if (coding !== undefined) return this.#respondCompressed(ctx, status, type, body, coding)
     }
@@ -70,11 +72,11 @@ export class Responder {
     ctx.sentBytes = ctx.method === 'HEAD' ? 0 : reply.length
     if (!isOver(ctx)) ctx.response.writeHead(status, headers)
     reply.send(ctx.response)
-    // A response that was closed while it waited for its turn has emitted `close` before `send` could listen.
+    // A response that was closed while waiting for its turn emitted `close` before `send` could listen.
     if (ctx.closed) emitClose(ctx.response)
   }
 
-  /** When the compressor fails, the body is sent uncompressed. */
+  /** Sends the body uncompressed if the compressor fails. */
   #respondCompressed(
     ctx: CoreContext,
     status: number,
@@ -102,39 +104,41 @@ export class Responder {
     const { response } = ctx
     const outgoing = ctx.outgoingIfAny
     const ownType = outgoing?.get('Content-Type') === undefined ? type : ''
-    // The response to a handshake is not Node's own, whose sections all end in the same way.
+    // Only the sections of Node's own responses all end the same way; a handshake has another.
     const isOrdinary = outgoing?.plain !== false && ctx.upgrading === undefined
-    this.#sections.write(response, status, fieldsOf(ctx), isOrdinary, ownType, length)
-    if (ctx.method === 'HEAD' || length === 0) {
+    const isHead = ctx.method === 'HEAD'
+    const announced = isHead && length === 0 ? (outgoing?.length ?? 0) : length
+    this.#sections.write(response, status, fieldsOf(ctx), isOrdinary, ownType, announced)
+    if (isHead || length === 0) {
       response.end()
       return
     }
     ctx.sentBytes = length
-    // As many bytes as characters: ASCII.
+    // Bytes equal characters: ASCII.
     if (typeof body === 'string' && body.length === length) endWithText(response, body)
     else response.end(body)
   }
 }
 
 /**
- * Whether the operating system has taken all of an answer, so that there is nothing to wait for. Node 20 and 22 say so
- * in `writableFinished` at once, later versions later. A socket that is destroyed has taken nothing.
+ * Whether the operating system has accepted the whole response, so that there is nothing to wait for. Node 20 and 22
+ * set `writableFinished` at once, later versions do later. A destroyed socket has accepted nothing.
  */
 export function isSent(response: ServerResponse): boolean {
   return response.writableEnded && response.writableLength === 0 && response.socket?.destroyed !== true
 }
 
-/** Whether the connection was lost before the answer had left it. Node 20 calls such an answer finished. */
+/** Whether the connection was lost before the response was sent. Node 20 reports such a response as finished. */
 export function isLost({ request, response }: CoreContext): boolean {
   return request.socket.errored !== null || response.socket?.destroyed === true
 }
 
-/** Whether an answer that had begun was lost with its connection. */
+/** Whether a response that had begun was lost with its connection. */
 export function wasCut(ctx: CoreContext): boolean {
   return isLost(ctx) && ctx.response.headersSent && ctx.upgrading === undefined
 }
 
-/** The application's fields and those of a stream or a file, which replace the application's. */
+/** Merges the application's fields with those of a stream or a file, which take precedence. */
 function withFields(fields: readonly string[], own: readonly string[]): string[] {
   if (fields.length === 0) return own.slice()
   const names = own.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase())
@@ -142,7 +146,7 @@ function withFields(fields: readonly string[], own: readonly string[]): string[]
   return [...kept, ...own]
 }
 
-/** Whether the client has disconnected, or the connection was ended with an error meanwhile (`connections.ts`). */
+/** Whether the client has disconnected, or `connections.ts` has meanwhile ended the connection with an error. */
 function isOver(ctx: CoreContext): boolean {
   return ctx.closed || ctx.response.headersSent || ctx.response.destroyed
 }
@@ -154,7 +158,7 @@ function fieldsOf(ctx: CoreContext): readonly string[] {
 
 /** Sets the fields that the server adds to those of the application. */
 function setOwnFields(ctx: CoreContext, status: number, lastOnConnection: boolean): void {
-  // Node closes the connection of a client that still expects `100 Continue`, and would not say so in the answer.
+  // Node closes the connection of a client that still expects `100 Continue`, without `Connection: close`.
   const isLast = lastOnConnection || ctx.lastOnConnection || endsHandshake(ctx)
   if ((ctx.hasBody && mustCut(ctx)) || isLast || ctx.expectsContinue) {
     ctx.outgoing.set('Connection', 'close')
@@ -162,21 +166,21 @@ function setOwnFields(ctx: CoreContext, status: number, lastOnConnection: boolea
   } else if (ctx.response.shouldKeepAlive === false || setsConnection(ctx)) {
     connectionOf(ctx.request.socket).linger()
   }
-  const id = status < 500 ? ctx.idToSend : ctx.id // So that the client of a failed request can name it.
+  const id = status < 500 ? ctx.idToSend : ctx.id // The client can report the id of a failed request.
   if (id !== undefined) ctx.outgoing.set('X-Request-Id', id)
 }
 
-/** Whether this refuses a handshake behind which nothing has come: its client does not expect to speak HTTP again. */
+/** Whether this refuses a handshake without input behind it: its client does not expect to speak HTTP again. */
 function endsHandshake({ upgrading }: CoreContext): boolean {
   return upgrading !== undefined && upgrading.head.length === 0 && upgrading.socket.readableLength === 0
 }
 
-/** Whether the application has set `Connection`, which is a field that Node knows. */
+/** Whether the application has set `Connection`, a field that Node interprets. */
 function setsConnection({ outgoingIfAny: outgoing }: CoreContext): boolean {
   return outgoing?.plain === false && outgoing.get('Connection') !== undefined
 }
 
-/** Whether what is left of the body is too large to be read and discarded, or of a length that nobody announced. */
+/** Whether the rest of the body is too large to be read and discarded, or of unknown length. */
 function mustCut(ctx: CoreContext): boolean {
   if (ctx.body.consumed) return false
   if (ctx.expectsContinue) return true
@@ -187,13 +191,15 @@ function mustCut(ctx: CoreContext): boolean {
 function mayCompress(ctx: CoreContext, type: string): boolean {
   if (ctx.neverCompressed) return false
   const outgoing = ctx.outgoingIfAny
-  return outgoing?.get('Content-Encoding') === undefined && isCompressible(outgoing?.get('Content-Type') ?? type)
+  if (outgoing?.get('Content-Encoding') !== undefined) return false
+  if (noTransform.test(outgoing?.get('Cache-Control') ?? '')) return false
+  return isCompressible(outgoing?.get('Content-Type') ?? type)
 }
 
-function sayThatItVaries(outgoing: HeaderList): void {
-  const said = outgoing.get('Vary')
-  if (said === undefined) outgoing.fill(onlyVary)
-  else if (!/(^|[\s,])(accept-encoding|\*)($|[\s,])/i.test(said)) outgoing.addMember('Vary', 'Accept-Encoding')
+function addVary(outgoing: HeaderList): void {
+  const vary = outgoing.get('Vary')
+  if (vary === undefined) outgoing.fill(onlyVary)
+  else if (!/(^|[\s,])(accept-encoding|\*)($|[\s,])/i.test(vary)) outgoing.addMember('Vary', 'Accept-Encoding')
 }
 
 function checkStatus(status: number): void {

@@ -1,12 +1,11 @@
 /**
  * The REST pool: holds parked replies until they are answered, time out, their clients disconnect or the server stops.
- * Long polls and streams have separate workers; replies that find none free wait in a common queue.
+ * Long polls and streams have separate workers; without a free worker, replies wait in a common queue.
  *
- * A reply waits for its event in the queue as well as with a worker, and can be answered in both. One function, `end`,
- * ends a wait for every reason, so there is one place where a worker is freed.
+ * A reply waits for its event both in the queue and with a worker, and can be answered in either state. One function,
+ * `end`, ends a wait for every reason, so workers are freed in one place.
  *
- * Time-outs are checked twenty times a second: one interval looks through all that is held, instead of a timer for each
- * wait.
+ * Time-outs are checked twenty times a second: one interval checks all held replies, instead of a timer for each.
  */
 import { performance } from 'node:perf_hooks'
 import type { LogPort, OpenLog } from '../base/ports.ts'
@@ -20,21 +19,21 @@ import { overloaded, Pool, type QueuePlaces } from './pool.ts'
 
 /** The limits of the pool. */
 export interface RestPoolOptions {
-  /** The most streams that have a worker at once; with 0 every stream is refused. */
+  /** The number of workers for streams; with 0 every stream is refused. */
   readonly workersSse: number
-  /** The most long polls that have a worker at once; with 0 every long poll is refused. */
+  /** The number of workers for long polls; with 0 every long poll is refused. */
   readonly workersLongPoll: number
-  /** The most replies of both kinds that wait for a worker, 0 and up. */
+  /** The maximum of replies of both kinds that wait for a worker, from 0. */
   readonly queueSize: number
   /** The longest wait in milliseconds; 0: no limit. */
   readonly streamTimeoutMs: number
-  /** Called when a reply that was queued gets its worker, with the milliseconds that it waited. */
+  /** Called when a queued reply gets its worker, with the milliseconds that it waited. */
   readonly onWaited?: (waitedMs: number) => void
 }
 
 /** The functions of the server that the pool calls. Only `begin` may throw. */
 interface ParkingHost {
-  /** Answers a request; a parked reply waits in turn. */
+  /** Answers a request; another parked reply waits again. */
   settle(ctx: CoreContext, reply: ReadyReply | DeferredReply): void
   /** Writes the beginning of a stream. */
   begin(ctx: CoreContext, stream: StreamReply): void
@@ -47,24 +46,24 @@ interface ParkingHost {
 /** How a wait ended. */
 type Ending = EndReason | 'answered' | 'failed'
 
-/** The word of each in the log. */
+/** How the log names each ending. */
 const wordsOf: Readonly<Record<Ending, string>> = {
   answered: 'answered',
   failed: 'failed',
   deadline: 'timed out',
-  left: 'gone',
+  left: 'client disconnected',
   stop: 'ended by the stop',
-  head: 'a HEAD, which does not wait: answered',
+  head: 'answered as a HEAD',
   session: 'ended with its session',
 }
 
-/** The shortest time-out of `ready()`, in milliseconds, even when the wait itself would be shorter. */
-const leastAskMs = 10_000
+/** The minimum time-out of `ready()`, in milliseconds, even if the wait itself is shorter. */
+const minReadyMs = 10_000
 /** How long a client may take to read the rest of a stream that the pool has ended, in milliseconds. */
 const lastBytesMs = 500
-/** How often the pool looks for waits that are due, in milliseconds: none ends much later than that. */
+/** How often the pool checks for waits that are due, in milliseconds: none ends much later. */
 const sweepEveryMs = 50
-/** The most waits that the pool ends in one turn of the event loop, so that other work gets its turn. */
+/** The maximum of waits that the pool ends in one turn of the event loop, so that other work gets its turn. */
 const mostPerTurn = 256
 
 /** Holds parked replies. */
@@ -78,7 +77,7 @@ export class RestPool implements Parking {
   readonly #errorLog: LogPort
   readonly #places: QueuePlaces
   readonly #streamTimeoutMs: number
-  /** Every reply that may time out, in the order in which they came. */
+  /** Every reply that may time out, in order of arrival. */
   readonly #held = new Set<ParkedReply>()
   /** Runs while any reply is held. */
   #sweeps: NodeJS.Timeout | undefined = undefined
@@ -107,18 +106,18 @@ export class RestPool implements Parking {
     return this.#places.taken
   }
 
-  /** Replies of both kinds refused since the pool was made. */
+  /** Replies of both kinds refused since the pool was created. */
   get refused(): number {
     return this.longpoll.refused + this.sse.refused
   }
 
   /**
-   * Takes a parked reply: answers it when its answer is ready, else holds it.
-   * @throws Error for a reply of another request, or one that was parked before
+   * Accepts a parked reply: answers it if its answer is ready, else holds it.
+   * @throws Error for a reply of another request, or a reply that was parked before
    */
   park(ctx: CoreContext, parked: ParkedReply): void {
     if (parked.ctx !== ctx || parked.state !== 'made') {
-      throw new Error('A reply that waits is for the request that it was made for, and is returned once')
+      throw new Error('A waiting reply can be returned only once, and only for the request that created it')
     }
     parked.parking = this
     parked.state = 'asking'
@@ -128,7 +127,7 @@ export class RestPool implements Parking {
     try {
       const ready = parked.ready()
       if (!(ready instanceof Promise)) return this.#answerOrEnter(parked, ready)
-      this.#hold(parked, Math.max(parked.timeoutMs, leastAskMs))
+      this.#hold(parked, Math.max(parked.timeoutMs, minReadyMs))
       ready.then(
         (reply) => this.#answerOrEnter(parked, reply),
         (error: unknown) => this.fail(parked, error),
@@ -138,7 +137,7 @@ export class RestPool implements Parking {
     }
   }
 
-  /** Writes the beginning of a stream, whose wait goes on. */
+  /** Writes the beginning of a stream, which continues to wait. */
   begin(parked: ParkedReply, stream: StreamReply): void {
     try {
       if (!parked.isOver) this.#host.begin(parked.ctx, stream)
@@ -147,7 +146,7 @@ export class RestPool implements Parking {
     }
   }
 
-  /** Ends a wait with an error. When it is over, the error is only logged. */
+  /** Ends a wait with an error. If it is already over, only logs the error. */
   fail(parked: ParkedReply, error: unknown): void {
     const { ctx } = parked
     if (parked.state !== 'over') return this.end(parked, 'failed', error)
@@ -155,12 +154,12 @@ export class RestPool implements Parking {
     this.#errorLog.error('failed after its wait had ended', { thrown: error, request: ctx, isLabelled: true })
   }
 
-  /** Call when the client has disconnected or the answer has ended. */
+  /** Call when the client has disconnected or the response has ended. */
   left(parked: ParkedReply): void {
     if (parked.state !== 'over') this.end(parked, 'left')
   }
 
-  /** Ends every wait within a few turns of the event loop, and from now on each new one. */
+  /** Ends every wait within a few turns of the event loop, including later ones. */
   stop(): void {
     this.#stopping = true
     setImmediate(() => this.#sweep())
@@ -182,7 +181,7 @@ export class RestPool implements Parking {
     }
   }
 
-  /** From now on its time-out ends it, and so does the stop. */
+  /** Starts the time-out of a reply. From now on the stop ends it, too. */
   #hold(parked: ParkedReply, timeoutMs: number): void {
     parked.deadlineAt = performance.now() + Math.min(timeoutMs, this.#streamTimeoutMs)
     parked.ctx.parked = parked
@@ -199,7 +198,7 @@ export class RestPool implements Parking {
     this.#sweeps = undefined
   }
 
-  /** Ends the waits that are due; at a stop all are. */
+  /** Ends the waits that are due; during a stop all are. */
   #sweep(): void {
     const nowMs = performance.now()
     let ended = 0
@@ -213,7 +212,7 @@ export class RestPool implements Parking {
 
   #wait(parked: ParkedReply, state: 'queued' | 'working'): void {
     parked.state = state
-    if (this.#log.debugEnabled) this.#tell(parked, `parked (${parked.kind}, ${state})`)
+    if (this.#log.debugEnabled) this.#debug(parked, `parked (${parked.kind}, ${state})`)
     try {
       parked.waiting()
     } catch (error) {
@@ -236,7 +235,7 @@ export class RestPool implements Parking {
 
   /**
    * Ends a wait that is not over.
-   * @param outcome the reply or the error of a wait that ended itself
+   * @param outcome the reply, or the error, of a wait that ended itself
    */
   end(parked: ParkedReply, how: Ending, outcome?: unknown): void {
     const { ctx, kind, state } = parked
@@ -244,7 +243,7 @@ export class RestPool implements Parking {
     if (how === 'failed') this.#host.fail(ctx, outcome)
     else if (how === 'answered') this.#settle(ctx, outcome as ReadyReply | DeferredReply | undefined)
     else this.#endUnanswered(parked, how)
-    if (this.#log.debugEnabled) this.#tell(parked, `${wordsOf[how]} after ${ctx.durationMs.toFixed(0)} ms`)
+    if (this.#log.debugEnabled) this.#debug(parked, `${wordsOf[how]} after ${ctx.durationMs.toFixed(0)} ms`)
     if (state === 'working') this[kind].leave()
     else if (state === 'queued') this[kind].forget(parked)
   }
@@ -264,14 +263,14 @@ export class RestPool implements Parking {
     }
   }
 
-  /** Answers. There is no reply for a stream that has ended, nor for a client that has disconnected. */
+  /** Sends the reply; undefined for a stream that has ended or a client that has disconnected. */
   #settle(ctx: CoreContext, reply: ReadyReply | DeferredReply | undefined): void {
     if (reply !== undefined) return this.#host.settle(ctx, reply)
     const { response } = ctx
     if (!ctx.gone && !response.writableFinished) setTimeout(() => response.destroy(), lastBytesMs)
   }
 
-  #tell(parked: ParkedReply, what: string): void {
-    this.#log.debug(what, { request: parked.ctx, isLabelled: true })
+  #debug(parked: ParkedReply, message: string): void {
+    this.#log.debug(message, { request: parked.ctx, isLabelled: true })
   }
 }

@@ -1,17 +1,17 @@
 /**
- * The way of a request, from top to bottom:
+ * The path of a request, from top to bottom:
  *
  * socket -> the end of the turn -> admit -> find the route -> a worker of the pool -> middleware and action
  * -> respond | park -> access log
  *
- * It has two exits, a reply (`settle`) and an error (`fail`). A request is a 404 until there is a reply. A reply that
- * waits goes to the REST pool, which comes back through one of the two.
+ * It has two exits, a reply (`settle`) and an error (`fail`). Without a reply a request is a 404. A parked reply goes
+ * to the REST pool, which later takes one of the two exits.
  */
 import { AsyncResource } from 'node:async_hooks'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { MaybePromise } from '../base/maybe-promise.ts'
-import type { AccessLogPort, MetricsPort, OpenLog } from '../base/ports.ts'
+import type { AccessLogPort, LogPort, MetricsPort, OpenLog } from '../base/ports.ts'
 import { RateLimited } from '../base/rate-limited.ts'
 import { isAbortError } from '../base/reason.ts'
 import type { Chain } from '../chain/compose.ts'
@@ -41,6 +41,12 @@ import { isLost, isSent, Responder, wasCut } from './respond.ts'
 import { RestPool, type RestPoolOptions } from './rest-pool.ts'
 import { TurnEnd } from './turn-end.ts'
 
+/** Finds static files. */
+interface StaticFilesPort {
+  /** Returns the reply for a static file; undefined if there is no such file. May throw HttpError, like an action. */
+  find(ctx: CoreContext): MaybePromise<StreamReply | undefined>
+}
+
 /** The parts of a server. */
 export interface ServerParts {
   readonly registry: Registry<Chain>
@@ -48,323 +54,335 @@ export interface ServerParts {
   readonly pool: Omit<PoolOptions<CoreContext>, 'start' | 'onExpired'>
   /** For long polls and streams. */
   readonly restPool: RestPoolOptions
-  /** Throws HttpError for a request with a Host field that this server does not serve. */
+  /** Throws HttpError for a Host field that this server does not serve. */
   readonly checkHost: (ctx: CoreContext) => void
-  /** Gives the reply for a static file, if the path names one. Throws HttpError as an action may. */
-  readonly staticFiles: ((ctx: CoreContext) => MaybePromise<StreamReply | undefined>) | undefined
+  readonly staticFiles: StaticFilesPort | undefined
   readonly accessLog: AccessLogPort | undefined
   readonly metrics: MetricsPort
   readonly log: OpenLog
   /** Whether a 500 shows its stack to this client. */
   readonly showsDetails: (ctx: CoreContext) => boolean
-  /** Makes pages for errors; the built-in page is sent unless it does. */
+  /** Renders error pages; when it returns undefined, the built-in page is sent. */
   readonly pageForError?: PageForError
-  /** Sets header fields of an answer before which no middleware of a route has run. */
+  /** Sets the header fields of responses for which no middleware of a route has run. */
   readonly headersWithoutRoute?: (ctx: CoreContext) => void
-  /** The reply to an OPTIONS that asks whether another request may be sent; undefined when it is no such question. */
+  /** Returns the reply to a CORS preflight; undefined for any other OPTIONS. */
   readonly preflight?: (ctx: CoreContext) => BodyReply | undefined
 }
 
-/** The Expect field of a request (RFC 9110, section 10.1.1): `continue` asks for `100 Continue` before the body. */
+/** The Expect field of a request (RFC 9110, section 10.1.1): `continue` requests `100 Continue` before the body. */
 export type Expect = 'nothing' | 'continue' | 'unknown'
 
 /** Serves requests. */
-export type RequestServer = ReturnType<typeof createRequestServer>
+export class RequestServer {
+  /** The workers that run middleware and actions. */
+  readonly pool: Pool<CoreContext>
+  /** Holds parked replies. */
+  readonly restPool: RestPool
+  readonly #parts: ServerParts
+  readonly #errorLog: LogPort
+  readonly #requestLog: LogPort
+  readonly #responseLog: LogPort
+  readonly #cutResponses: RateLimited
+  readonly #refusals: RateLimited
+  readonly #responder = new Responder()
+  readonly #turnEnd = new TurnEnd<CoreContext>((ctx) => this.#admitUnlessOver(ctx))
+  readonly #whenIdle: (() => void)[] = []
+  #active = 0
+  #isDraining = false
 
-/** Joins the parts into a server. */
-export function createRequestServer(parts: ServerParts) {
-  const { registry, ContextClass, checkHost, staticFiles, accessLog } = parts
-  const errorLog = parts.log('error')
-  const requestLog = parts.log('worker_http')
-  const responseLog = parts.log('response')
-  const cutAnswers = new RateLimited(responseLog.info, 1000)
-  const refusals = new RateLimited(parts.log('pool').warn, 1000)
-  const pool = new Pool<CoreContext>({ ...parts.pool, start: runAsWorker, onExpired: refuseLate })
-  const responder = new Responder()
-  const bodyWaits = new BodyWaits(pool)
-  ContextClass.prototype.services.bodyWaits = bodyWaits
-  const begin = (ctx: CoreContext, stream: StreamReply): void => responder.respond(ctx, stream, draining)
-  const restPool = new RestPool({ settle: answerParked, begin, fail, refuse }, parts.restPool, parts.log)
-  const turnEnd = new TurnEnd(admitUnlessOver)
-  const whenIdle: (() => void)[] = []
-  let active = 0
-  let draining = false
+  constructor(parts: ServerParts) {
+    this.#parts = parts
+    this.#errorLog = parts.log('error')
+    this.#requestLog = parts.log('worker_http')
+    this.#responseLog = parts.log('response')
+    this.#cutResponses = new RateLimited(this.#responseLog.info, 1000)
+    this.#refusals = new RateLimited(parts.log('pool').warn, 1000)
+    this.pool = new Pool<CoreContext>({
+      ...parts.pool,
+      start: (ctx) => this.#runAsWorker(ctx),
+      onExpired: (ctx, waitedMs) => this.#refuseLate(ctx, waitedMs),
+    })
+    parts.ContextClass.prototype.services.bodyWaits = new BodyWaits(this.pool)
+    const host = {
+      settle: (ctx: CoreContext, reply: ReadyReply | DeferredReply) => this.#answerParked(ctx, reply),
+      begin: (ctx: CoreContext, stream: StreamReply) => this.#responder.respond(ctx, stream, this.#isDraining),
+      fail: (ctx: CoreContext, error: unknown) => this.#fail(ctx, error),
+      refuse: (ctx: CoreContext, error: HttpError, state: string) => this.#refuse(ctx, error, state),
+    }
+    this.restPool = new RestPool(host, parts.restPool, parts.log)
+  }
 
-  /** Takes a request whose header section has been read. It is served at the end of this turn of the event loop. */
-  function handle(request: IncomingMessage, response: ServerResponse, expect: Expect): void {
+  /** Requests being served now: until both the response and the action have ended. */
+  get active(): number {
+    return this.#active
+  }
+
+  /** Accepts a request whose header section has been read. It is served at the end of this turn of the event loop. */
+  readonly handle = (request: IncomingMessage, response: ServerResponse, expect: Expect): void => {
     const connection = connectionOf(request.socket)
     if (!connection.takesRequest) {
-      // Only a Node that `holdRequests` does not know gives a request before its turn.
+      // Only if `holdRequests` does not support this Node: a request arrives before its turn.
       request.resume()
       return connection.endAfterCurrent()
     }
     const targetIsPath = toOriginForm(request)
-    const ctx = new ContextClass(request, response)
+    const ctx = new this.#parts.ContextClass(request, response)
     ctx.expectsContinue = expect === 'continue'
     if (!targetIsPath) ctx.flaw = noTarget
     else if (expect === 'unknown') ctx.flaw = unknownExpectation
-    began(ctx)
-    turnEnd.add(ctx)
+    this.#began(ctx)
+    this.#turnEnd.add(ctx)
   }
 
   /**
-   * Serves a WebSocket handshake. It goes the way of every request, and is answered on a socket that Node let go of.
+   * Serves a WebSocket handshake, like any other request but on a socket that Node has released.
    * @param head the bytes that arrived after its header section
    */
-  function upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
+  readonly upgrade = (request: IncomingMessage, socket: Socket, head: Buffer): void => {
     const targetIsPath = toOriginForm(request)
     const response = handshakeResponse(socket, request, head)
-    const ctx = new ContextClass(request, response)
+    const ctx = new this.#parts.ContextClass(request, response)
     if (!targetIsPath) ctx.flaw = noTarget
     ctx.upgrading = { socket, head }
-    began(ctx)
-    response.on('close', () => finishClosed(ctx)) // A WebSocket keeps the connection.
-    admit(ctx)
+    this.#began(ctx)
+    response.on('close', () => this.#finishClosed(ctx)) // A WebSocket keeps the connection.
+    this.#admit(ctx)
   }
 
-  function began(ctx: CoreContext): void {
-    active += 1
-    connectionOf(ctx.request.socket).began(ctx, finishClosed)
+  /** Makes every further response the last on its connection, and ends parked replies. */
+  drain(): void {
+    this.#isDraining = true
+    this.restPool.stop()
   }
 
-  function finishClosed(ctx: CoreContext): void {
-    finish(ctx, ctx.response.writableFinished && !isLost(ctx))
+  /** Resolves once no request is being served. */
+  idle(): Promise<void> {
+    return this.#active === 0 ? Promise.resolve() : new Promise((resolve) => this.#whenIdle.push(resolve))
   }
 
-  /** Meanwhile the client may have left, or its connection been ended with an error. */
-  function admitUnlessOver(ctx: CoreContext): void {
+  #began(ctx: CoreContext): void {
+    this.#active += 1
+    connectionOf(ctx.request.socket).began(ctx, this.#finishClosed)
+  }
+
+  readonly #finishClosed = (ctx: CoreContext): void => {
+    this.#finish(ctx, ctx.response.writableFinished && !isLost(ctx))
+  }
+
+  /** Meanwhile the client may have disconnected, or the connection may have been ended with an error. */
+  #admitUnlessOver(ctx: CoreContext): void {
     const connection = connectionOf(ctx.request.socket)
-    if (connection.current !== ctx) connection.whenFree(AsyncResource.bind(() => turnEnd.add(ctx)))
-    else if (!ctx.gone && !ctx.response.headersSent) admit(ctx)
+    if (connection.current !== ctx) connection.whenFree(AsyncResource.bind(() => this.#turnEnd.add(ctx)))
+    else if (!ctx.gone && !ctx.response.headersSent) this.#admit(ctx)
   }
 
-  function admit(ctx: CoreContext): void {
+  #admit(ctx: CoreContext): void {
     try {
       checkFraming(ctx)
       if (ctx.flaw !== undefined) throw ctx.flaw
-      checkHost(ctx)
-      const preflight = ctx.method === 'OPTIONS' ? parts.preflight?.(ctx) : undefined
-      if (preflight !== undefined) return settle(ctx, preflight)
-      const match = registry.find(ctx.method, ctx.path)
-      if (match === undefined) return answerUnmatched(ctx)
+      this.#parts.checkHost(ctx)
+      const preflight = ctx.method === 'OPTIONS' ? this.#parts.preflight?.(ctx) : undefined
+      if (preflight !== undefined) return this.#settle(ctx, preflight)
+      const match = this.#parts.registry.find(ctx.method, ctx.path)
+      if (match === undefined) return this.#answerUnmatched(ctx)
       ctx.matched(match)
-      if (match.route.system) return run(ctx)
-      if (pool.enter(ctx) !== 'refused') return
-      parts.headersWithoutRoute?.(ctx) // None of the middleware has run.
-      refuse(ctx, overloaded, `${pool.busy} requests at work, ${pool.waiting} waiting`)
+      if (match.route.system) return this.#run(ctx)
+      if (this.pool.enter(ctx) !== 'refused') return
+      this.#parts.headersWithoutRoute?.(ctx) // No middleware has run.
+      this.#refuse(ctx, overloaded, `${this.pool.busy} requests running, ${this.pool.waiting} waiting`)
     } catch (error) {
       if (error instanceof PathEncodingError) ctx.formatOfPrefix = error.format
-      if (ctx.route === undefined) parts.headersWithoutRoute?.(ctx)
-      fail(ctx, error)
+      if (ctx.route === undefined) this.#parts.headersWithoutRoute?.(ctx)
+      this.#fail(ctx, error)
     }
   }
 
-  /** Answers 503; the log gets one line a second at most. Not thrown: that takes a fifth of the time of a refusal. */
-  function refuse(ctx: CoreContext, error: HttpError, state: string): void {
-    refusals.say(`refused ${label(ctx)}: ${state}`, '', { request: ctx })
-    fail(ctx, error)
+  /** Answers 503 and logs at most one line a second. Not thrown: that takes a fifth of the time of a refusal. */
+  #refuse(ctx: CoreContext, error: HttpError, state: string): void {
+    this.#refusals.say(`refused ${label(ctx)}: ${state}`, '', { request: ctx })
+    this.#fail(ctx, error)
   }
 
-  function refuseLate(ctx: CoreContext, waitedMs: number): void {
-    parts.headersWithoutRoute?.(ctx) // None of the middleware has run.
-    refuse(ctx, waitedTooLong, `it waited ${Math.round(waitedMs)} ms in the queue, ${pool.waiting} are waiting`)
+  #refuseLate(ctx: CoreContext, waitedMs: number): void {
+    this.#parts.headersWithoutRoute?.(ctx) // No middleware has run.
+    const state = `it waited ${Math.round(waitedMs)} ms in the queue, ${this.pool.waiting} are waiting`
+    this.#refuse(ctx, waitedTooLong, state)
   }
 
-  function answerUnmatched(ctx: CoreContext): void {
-    parts.headersWithoutRoute?.(ctx)
-    ctx.formatOfPrefix = registry.errorFormatOf(ctx.path)
-    const methods = ctx.path === '*' ? ordinaryMethods : registry.allowed(ctx.path)
+  #answerUnmatched(ctx: CoreContext): void {
+    this.#parts.headersWithoutRoute?.(ctx)
+    ctx.formatOfPrefix = this.#parts.registry.errorFormatOf(ctx.path)
+    const methods = ctx.path === '*' ? ordinaryMethods : this.#parts.registry.allowed(ctx.path)
     if (methods.length > 0) {
       const allow = methods.join(', ')
-      if (ctx.method !== 'OPTIONS') return fail(ctx, methodNotAllowed(ctx, allow))
+      if (ctx.method !== 'OPTIONS') return this.#fail(ctx, methodNotAllowed(ctx, allow))
       ctx.setHeader('Allow', allow)
-      return settle(ctx, emptyReply)
+      return this.#settle(ctx, emptyReply)
     }
-    if (staticFiles === undefined) return fail(ctx, notFound(ctx.path))
-    const found = staticFiles(ctx)
-    if (!(found instanceof Promise)) return answerStatic(ctx, found)
+    const found = this.#parts.staticFiles?.find(ctx)
+    if (!(found instanceof Promise)) return this.#answerStatic(ctx, found)
     found.then(
-      (reply) => answerStatic(ctx, reply),
-      (error: unknown) => fail(ctx, error),
+      (reply) => this.#answerStatic(ctx, reply),
+      (error: unknown) => this.#fail(ctx, error),
     )
   }
 
-  function answerStatic(ctx: CoreContext, reply: StreamReply | undefined): void {
-    if (reply === undefined) fail(ctx, notFound(ctx.path))
-    else settle(ctx, reply)
+  #answerStatic(ctx: CoreContext, reply: StreamReply | undefined): void {
+    if (reply === undefined) this.#fail(ctx, notFound(ctx.path))
+    else this.#settle(ctx, reply)
   }
 
-  function runAsWorker(ctx: CoreContext): void {
+  #runAsWorker(ctx: CoreContext): void {
     ctx.holdsWorker = true
-    run(ctx)
+    this.#run(ctx)
   }
 
-  function run(ctx: CoreContext): void {
-    turnEnd.beforeAction()
+  #run(ctx: CoreContext): void {
+    this.#turnEnd.beforeAction()
     ctx.running = true
     try {
       const outcome = (ctx.run as Chain)(ctx)
-      if (!(outcome instanceof Promise)) return settle(ctx, outcome)
+      if (!(outcome instanceof Promise)) return this.#settle(ctx, outcome)
       outcome.then(
-        (reply) => settleLater(ctx, reply),
-        (error: unknown) => fail(ctx, error),
+        (reply) => this.#settleLater(ctx, reply),
+        (error: unknown) => this.#fail(ctx, error),
       )
     } catch (error) {
-      fail(ctx, error)
+      this.#fail(ctx, error)
     }
   }
 
-  /** An answer that took a promise leaves with those of the requests that arrived together. */
-  function settleLater(ctx: CoreContext, reply: Reply): void {
-    if (!mayWait(ctx, reply)) return settle(ctx, reply)
-    turnEnd.hold(ctx, () => send(ctx, reply, fail))
-    release(ctx)
+  /** Queues an asynchronous answer, to be sent together with those of requests that arrived in the same turn. */
+  #settleLater(ctx: CoreContext, reply: Reply): void {
+    if (!mayWait(ctx, reply)) return this.#settle(ctx, reply)
+    this.#turnEnd.hold(ctx, () => this.#send(ctx, reply, false))
+    this.#release(ctx)
   }
 
-  function settle(ctx: CoreContext, reply: Reply): void {
+  #settle(ctx: CoreContext, reply: Reply): void {
     try {
-      if (reply instanceof BodyReply) responder.respondBody(ctx, reply, draining)
-      else if (reply instanceof DeferredReply) restPool.park(ctx, asParked(reply))
+      if (reply instanceof BodyReply) this.#responder.respondBody(ctx, reply, this.#isDraining)
+      else if (reply instanceof DeferredReply) this.restPool.park(ctx, asParked(reply))
       else if (reply instanceof UpgradeReply) reply.takeOver()
-      else responder.respond(ctx, reply, draining)
+      else this.#responder.respond(ctx, reply, this.#isDraining)
     } catch (error) {
-      return fail(ctx, error)
+      return this.#fail(ctx, error)
     }
-    release(ctx)
-    finishIfSent(ctx)
+    this.#release(ctx)
+    this.#finishIfSent(ctx)
   }
 
-  /** @param onError called when it cannot be written */
-  function send(ctx: CoreContext, reply: BodyReply, onError: (ctx: CoreContext, error: unknown) => void): void {
+  /** @param isOfError whether the reply reports an error: if it cannot be written, the connection is cut */
+  #send(ctx: CoreContext, reply: BodyReply, isOfError: boolean): void {
     try {
-      responder.respondBody(ctx, reply, draining)
+      this.#responder.respondBody(ctx, reply, this.#isDraining)
     } catch (error) {
-      return onError(ctx, error)
+      return isOfError ? this.#cut(ctx, error) : this.#fail(ctx, error)
     }
-    finishIfSent(ctx)
+    this.#finishIfSent(ctx)
   }
 
   /**
-   * Its worker has been free since it was parked. `finish` is left to the event `close`: one event may answer
-   * thousands, and the last of them should not wait for the metrics and access lines of the others.
+   * Answers a parked request, whose worker was freed before. `finish` is left to the event `close`: one event may
+   * answer thousands, and the last of them should not wait for the metrics and access log lines of the others.
    */
-  function answerParked(ctx: CoreContext, reply: ReadyReply | DeferredReply): void {
+  #answerParked(ctx: CoreContext, reply: ReadyReply | DeferredReply): void {
     try {
-      if (reply instanceof DeferredReply) restPool.park(ctx, asParked(reply))
-      else responder.respond(ctx, reply, draining)
+      if (reply instanceof DeferredReply) this.restPool.park(ctx, asParked(reply))
+      else this.#responder.respond(ctx, reply, this.#isDraining)
     } catch (error) {
-      fail(ctx, error)
+      this.#fail(ctx, error)
     }
   }
 
-  function fail(ctx: CoreContext, thrown: unknown): void {
+  #fail(ctx: CoreContext, thrown: unknown): void {
     const { response } = ctx
     try {
       const error = toHttpError(thrown)
-      report(ctx, error)
-      if (response.headersSent && !response.writableEnded) throw new Error('The answer had begun when it failed')
-      const reply = errorReply(ctx, error, parts.showsDetails(ctx), parts.pageForError)
-      if (mayWait(ctx, reply)) turnEnd.hold(ctx, () => send(ctx, reply, cut))
-      else responder.respondBody(ctx, reply, draining)
+      this.#report(ctx, error)
+      if (response.headersSent && !response.writableEnded) throw new Error('The response had already begun')
+      const reply = errorReply(ctx, error, this.#parts.showsDetails(ctx), this.#parts.pageForError)
+      if (mayWait(ctx, reply)) this.#turnEnd.hold(ctx, () => this.#send(ctx, reply, true))
+      else this.#responder.respondBody(ctx, reply, this.#isDraining)
     } catch (second) {
-      cut(ctx, second)
+      this.#cut(ctx, second)
     }
-    release(ctx)
-    finishIfSent(ctx)
+    this.#release(ctx)
+    this.#finishIfSent(ctx)
   }
 
-  function cut(ctx: CoreContext, error: unknown): void {
+  #cut(ctx: CoreContext, error: unknown): void {
     const details = { thrown: error, request: ctx, isLabelled: true }
-    responseLog.error('the error could not be answered, so the connection was cut', details)
+    this.#responseLog.error('the error response could not be sent, so the connection was cut', details)
     ctx.response.destroy()
   }
 
-  /** The operating system takes most answers as soon as they are written: no event needs to be awaited then. */
-  function finishIfSent(ctx: CoreContext): void {
-    if (isSent(ctx.response)) finish(ctx, true)
-    else if (!ctx.closed) ctx.response.on('close', () => finishClosed(ctx))
+  /** The operating system accepts most responses as soon as they are written, so there is no event to wait for. */
+  #finishIfSent(ctx: CoreContext): void {
+    if (isSent(ctx.response)) this.#finish(ctx, true)
+    else if (!ctx.closed) ctx.response.on('close', () => this.#finishClosed(ctx))
   }
 
-  function release(ctx: CoreContext): void {
+  #release(ctx: CoreContext): void {
     if (!ctx.running) return
     ctx.running = false
     if (ctx.closed) {
-      leave()
-      discard(ctx)
+      this.#leave()
+      this.#discard(ctx)
     }
-    // Last: the pool starts what waits, and that may finish this request, which then leaves by itself.
+    // Last: the pool starts waiting requests, which may finish this request, too.
     if (ctx.holdsWorker) {
       ctx.holdsWorker = false
-      pool.leave()
+      this.pool.leave()
     }
   }
 
-  function finish(ctx: CoreContext, completed: boolean): void {
+  #finish(ctx: CoreContext, completed: boolean): void {
     if (ctx.closed) return
-    if (pool.waiting > 0) pool.forget(ctx)
+    if (this.pool.waiting > 0) this.pool.forget(ctx)
     ctx.close(completed)
-    if (!ctx.running) discard(ctx) // Else its action may still read a body that has come whole.
+    if (!ctx.running) this.#discard(ctx) // Else the action may still read a body that has fully arrived.
     const { parked } = ctx
-    if (parked !== undefined) restPool.left(asParked(parked))
-    else if (wasCut(ctx)) cutAnswers.say(cutAnswer, '', { request: ctx, isLabelled: true })
+    if (parked !== undefined) this.restPool.left(asParked(parked))
+    else if (wasCut(ctx)) this.#cutResponses.say(cutResponse, '', { request: ctx, isLabelled: true })
     const endedAtMs = Date.now()
-    if (ctx.counted) parts.metrics.record(ctx, parked === undefined, endedAtMs)
-    accessLog?.write(ctx, endedAtMs)
-    if (requestLog.debugEnabled) {
+    if (ctx.counted) this.#parts.metrics.record(ctx, parked === undefined, endedAtMs)
+    this.#parts.accessLog?.write(ctx, endedAtMs)
+    if (this.#requestLog.debugEnabled) {
       const { sentStatus: status, durationMs } = ctx
       const message = `${label(ctx)} -> ${status} in ${durationMs.toFixed(3)} ms`
-      requestLog.debug(message, { request: ctx, status, durationMs })
+      this.#requestLog.debug(message, { request: ctx, status, durationMs })
     }
-    if (!ctx.running) leave()
+    if (!ctx.running) this.#leave()
     connectionOf(ctx.request.socket).ended(ctx.request)
   }
 
-  function discard(ctx: CoreContext): void {
+  #discard(ctx: CoreContext): void {
     ctx.discardBody()?.catch((thrown: unknown) => {
-      responseLog.error("an upload's temporary files could not be removed", { thrown, request: ctx, isLabelled: true })
+      const details = { thrown, request: ctx, isLabelled: true }
+      this.#responseLog.error("an upload's temporary files could not be removed", details)
     })
   }
 
-  function leave(): void {
-    active -= 1
-    if (active === 0 && whenIdle.length > 0) for (const resolve of whenIdle.splice(0)) resolve()
+  #leave(): void {
+    this.#active -= 1
+    if (this.#active === 0 && this.#whenIdle.length > 0) for (const resolve of this.#whenIdle.splice(0)) resolve()
   }
 
-  function report(ctx: CoreContext, error: HttpError | Refusal): void {
+  #report(ctx: CoreContext, error: HttpError | Refusal): void {
     const { cause = error } = error
     const logged = error.status >= 500 && !loggedElsewhere.has(error.code) && !(ctx.left && isAbortError(cause))
     const { status, code, message } = error
     const details = { request: ctx, isLabelled: true, status }
-    if (logged) errorLog.error(message, { ...details, thrown: cause })
-    else if (requestLog.debugEnabled) requestLog.debug(`${status} ${code}: ${message}`, details)
-  }
-
-  return {
-    handle,
-    upgrade,
-
-    /** Makes every answer from now on the last on its connection, and ends parked replies. */
-    drain: (): void => {
-      draining = true
-      restPool.stop()
-    },
-
-    /** Resolves once no request is being served. */
-    idle: (): Promise<void> => (active === 0 ? Promise.resolve() : new Promise((resolve) => whenIdle.push(resolve))),
-
-    /** Requests being served now: neither their answers nor their actions have ended. */
-    get active(): number {
-      return active
-    },
-
-    pool,
-    restPool,
+    if (logged) this.#errorLog.error(message, { ...details, thrown: cause })
+    else if (this.#requestLog.debugEnabled) this.#requestLog.debug(`${status} ${code}: ${message}`, details)
   }
 }
 
 /**
- * Whether an answer may wait. Bytes may not: the action may change them, or use their memory for the next answer. Nor
- * may an answer while the body of its request still arrives: `respond` ends the connection then.
+ * Whether an answer may be held until the turn ends. Bytes may not: the action may change them, or reuse their memory
+ * for the next answer. Nor may an answer while the request body still arrives: `respond` ends the connection then.
  */
 function mayWait(ctx: CoreContext, reply: Reply): reply is BodyReply {
   if (!(reply instanceof BodyReply) || typeof reply.body !== 'string') return false
@@ -372,10 +390,10 @@ function mayWait(ctx: CoreContext, reply: Reply): reply is BodyReply {
 }
 
 const noTarget = new HttpError(400, 'bad_request', 'The request target is neither a path nor a URL')
-const cutAnswer = 'the connection ended before its answer had left whole'
-const unknownExpectation = new HttpError(417, 'expectation_failed', 'Expect takes 100-continue only')
+const cutResponse = 'the connection closed before the whole response was sent'
+const unknownExpectation = new HttpError(417, 'expectation_failed', 'Expect must be 100-continue')
 
-/** Errors that are logged at most once a second by others, not for each request. */
+/** Errors that other code logs at most once a second, instead of for each request. */
 const loggedElsewhere: ReadonlySet<string> = new Set<ErrorCode>(['overloaded', 'shared_away'])
 
 function methodNotAllowed(ctx: CoreContext, allow: string): Refusal {

@@ -1,12 +1,12 @@
 /**
- * The graceful stop: serve on while the load balancer notices, then accept nothing new, answer the requests that are
- * there with `Connection: close`, and close. It takes `server.stop_timeout_s` at most; the last tenth of that is
- * reserved for the background work, so that hanging requests leave it some time.
+ * The graceful stop: keep serving while the load balancer notices, then accept nothing new, answer pending requests
+ * with `Connection: close`, and close. It takes at most `server.stop_timeout_s`; the last tenth of that is reserved for
+ * the background work, so that hanging requests leave it some time.
  *
  * Surprise: a connection that is idle when the stop begins is kept for half a second. Its client may just be sending a
  * request, which would fail if the connection were cut, but can be answered with `Connection: close`. After that, only
- * requests that are being served keep a connection, not a header section that has come in part. A connection that
- * becomes idle later is kept as long, since its answer had begun before the stop and could not say that it is the last.
+ * requests that are being served keep a connection, not an incomplete header section. A connection that becomes idle
+ * later is kept just as long, since its response began before the stop, without `Connection: close`.
  */
 import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -15,22 +15,22 @@ import type { LogPort } from '../base/ports.ts'
 import type { Listener } from './listener.ts'
 import type { RequestServer } from './server.ts'
 
-/** The parts of a server that stop, and the times of a stop. */
+/** The parts of a server to stop, and the times of a stop. */
 interface StopOptions {
   readonly log: LogPort
   /** The last line of the log. */
   readonly lastLine: string
-  /** How long requests are served normally after the stop began; 0 for a server that does not listen. */
+  /** How long requests are served normally after the stop begins, in milliseconds; ignored while not listening. */
   readonly drainDelayMs: number
-  /** The longest that the whole stop may take, in milliseconds. */
+  /** The maximum duration of the whole stop, in milliseconds. */
   readonly timeoutMs: number
   readonly requests: RequestServer
   readonly listener: Listener
   /** Called when the stop begins. */
   readonly onBegin: () => void
-  /** Called when no new request is served any more: ends connections that would stay open by themselves. */
+  /** Called when new requests are no longer served: ends connections that would stay open otherwise. */
   readonly onDrain: () => void
-  /** Called last, when no request runs any more. */
+  /** Called last, when no request is running. */
   readonly finish: () => Promise<void>
 }
 
@@ -53,8 +53,8 @@ export function createStop(options: StopOptions) {
     if (drains && listener.listening && options.drainDelayMs > 0) await delay(Math.min(options.drainDelayMs, answerMs))
     requests.drain()
     options.onDrain()
-    listener.closeIdle() // Only remembers which are idle; the next call closes those that still are.
-    // `setImmediate`: the input that the kernel has is read first, and a connection with a new request is not idle.
+    listener.closeIdle() // Only records the idle connections; the next call closes those that still are idle.
+    // `setImmediate`: input in the kernel is read first, so a connection with a new request is not idle.
     const retire = setInterval(() => setImmediate(() => listener.closeIdle()), retireAfterMs)
     const answered = listener.acceptWaiting().then(() => Promise.all([listener.stopAccepting(), requests.idle()]))
     if (!(await endsWithin(cutAt - performance.now(), answered))) {
@@ -67,7 +67,7 @@ export function createStop(options: StopOptions) {
       const finished = await endsWithin(deadline - performance.now(), options.finish())
       if (!finished) log.warn('the background work did not end in time')
     } catch (error) {
-      log.error('the background work could not be ended', { thrown: error })
+      log.error('the background work could not be stopped', { thrown: error })
     }
     log.info(options.lastLine)
     resolveDone()
@@ -75,7 +75,7 @@ export function createStop(options: StopOptions) {
 
   return {
     /**
-     * Begins the stop, or joins the one that runs. Resolves when it is done; never rejects.
+     * Begins the stop, or joins a running one. Resolves when it is done; never rejects.
      * @param drains whether to wait for the drain delay
      */
     begin: (drains = true): Promise<void> => {

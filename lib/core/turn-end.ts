@@ -1,15 +1,15 @@
 /**
- * The end of a turn of the event loop: the requests that have arrived in it are handled there, and answers that took a
- * promise leave together.
+ * The end of an event loop turn: requests that arrived in the turn are handled there, and asynchronous answers are sent
+ * together.
  *
- * Node announces a request within a callback of its parser. Handled there, its body has not arrived yet and would be
- * read by events; at the end of the turn a small one has, and is read at once. An answer wakes the process that reads
- * it, often a proxy on the same machine. With the work for another request between two writes the reader is asleep
- * again each time, and waking it takes longer than making a small answer. docs/decisions/turn-end.md has the figures.
+ * Node announces a request in a parser callback. At that time its body has not arrived yet and would be read by events;
+ * at the end of the turn a small body has arrived and is read at once. An answer wakes the process that reads it, often
+ * a proxy on the same machine. With the work for another request between two writes, the reader is asleep again each
+ * time, and waking it takes longer than producing a small answer. See docs/decisions/turn-end.md for the figures.
  */
 import { performance } from 'node:perf_hooks'
 
-/** Answers that have been ready for this many milliseconds are sent before another action begins. */
+/** Answers ready for longer than this, in milliseconds, are sent before another action begins. */
 const holdMs = 0.25
 
 /** The requests and answers of one server. */
@@ -21,11 +21,11 @@ export class TurnEnd<Request> {
   }
   /** The request that arrived last. */
   #last: Request | undefined = undefined
-  /** What sends the answers that are ready. */
+  /** The functions that send the ready answers. */
   #ready: (() => void)[] = []
-  /** When the first of them was ready, by `performance.now()`. */
+  /** When the first of them became ready, by `performance.now()`. */
   #sinceMs = 0
-  /** Whether the end of a turn sends what is ready. */
+  /** Whether the ready answers are already scheduled for the end of the turn. */
   #isTimed = false
 
   /** @param handle handles one request; it must not throw */
@@ -34,8 +34,8 @@ export class TurnEnd<Request> {
   }
 
   /**
-   * Adds a request. Each has an event of its own at the end of the turn: so it keeps the asynchronous context in which
-   * it arrived, and the promises of the one before have been run.
+   * Adds a request. Each has its own event at the end of the turn, so it keeps the asynchronous context in which it
+   * arrived, and the promises of the previous request have run.
    */
   add(request: Request): void {
     this.#last = request
@@ -43,8 +43,8 @@ export class TurnEnd<Request> {
   }
 
   /**
-   * Holds the answer to a request back until the request that arrived last has its own, or until the turn ends.
-   * @param send sends it; it must not throw
+   * Holds the answer to a request until the request that arrived last has its own, or until the turn ends.
+   * @param send sends it; must not throw
    */
   hold(request: Request, send: () => void): void {
     const isFirst = this.#ready.push(send) === 1
@@ -56,12 +56,12 @@ export class TurnEnd<Request> {
     setImmediate(this.#onHeld)
   }
 
-  /** Call before an action: it may take long, so answers that have waited for a while are sent. */
+  /** Call before an action, which may take long: sends answers that have waited for a while. */
   beforeAction(): void {
     if (this.#ready.length > 0 && performance.now() - this.#sinceMs > holdMs) this.sendAll()
   }
 
-  /** Sends what is ready. */
+  /** Sends the ready answers. */
   sendAll(): void {
     const ready = this.#ready
     this.#ready = []

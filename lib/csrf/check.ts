@@ -1,11 +1,11 @@
 /**
- * The check of both CSRF middlewares, in this order, and that of `SVC_MwOrigin`, which ends with the second:
+ * The check of both CSRF middlewares, in this order, and of `SVC_MwOrigin`, which ends with the second:
  * 1. Safe methods pass (RFC 9110, section 9.2.1): they change nothing.
- * 2. A request that says it comes from another site is refused, whatever token it has: anybody can fetch a signed token
- *    and send it from anywhere.
- * 3. The token is checked: that of the header field or, without such a field, that of the form body.
+ * 2. A request from another site is refused, whatever its token: anybody can fetch a signed token and send it from
+ *    anywhere.
+ * 3. The token is checked, from the header field or, without such a field, from the form body.
  *
- * So a body is read for its token only when no earlier rule has decided, and only when it is a form.
+ * So a body is read for its token only if no earlier rule has decided, and only if it is a form.
  */
 import { isToken } from '../base/token.ts'
 import { checkRedirect, settingsTable, type SettingsOf } from '../chain/settings.ts'
@@ -17,7 +17,7 @@ import { createOriginCheck } from '../http/origin.ts'
 export const csrfTable = settingsTable({
   redirect: {
     kind: 'string', default: '', check: (text) => (text === '' ? undefined : checkRedirect(text)),
-    meaning: 'Where a refused request is sent. Empty: it is answered 403 with JSON.',
+    meaning: 'Where a refused request is redirected. Empty: it is answered 403 with JSON.',
   },
   header: {
     kind: 'string', default: 'x-csrf-token', check: checkHeaderName,
@@ -25,18 +25,18 @@ export const csrfTable = settingsTable({
   },
   field: {
     kind: 'string', default: '_csrf', check: (text) => (text === '' ? 'must not be empty' : undefined),
-    meaning: 'The form field that carries the token, read where the header is not sent.',
+    meaning: 'The form field that carries the token, read if the header is not sent.',
   },
   lapse: {
     kind: 'integer', min: 0, max: 31_536_000, default: 0,
-    meaning: 'Seconds for which a signed token counts; 0: no end. 3600 limits its reuse.',
+    meaning: 'Seconds for which a signed token is valid; 0: forever. 3600 limits its reuse.',
   },
 })
 
 /** The values of the settings. */
 export type CsrfSettings = SettingsOf<typeof csrfTable>
 
-/** Every reason to refuse, with the sentence of the flash message. */
+/** Every reason to refuse, with its flash message. */
 export const csrfReasons = {
   missing: 'This form came without its security token. Please open the page again and send it once more.',
   malformed: 'The security token of this form is damaged. Please open the page again and send it once more.',
@@ -52,10 +52,10 @@ export type CsrfReason = keyof typeof csrfReasons
 /** The result of a check: a reason to refuse, or `ok`. */
 export type CsrfOutcome = 'ok' | CsrfReason
 
-/** Checks one token; signed tokens and those of a session differ in it. */
+/** Checks one token, signed or from a session. */
 export type CheckToken = (token: string) => CsrfOutcome
 
-/** The check. It returns a promise only when it reads a body, which rejects with the HttpError of `readForm`. */
+/** The check. Returns a promise only if it reads a body; it rejects with the HttpError of `readForm`. */
 export type CsrfCheck = (
   ctx: CoreContext,
   places: Pick<CsrfSettings, 'header' | 'field'>,
@@ -67,7 +67,7 @@ const safeMethods: readonly string[] = ['GET', 'HEAD', 'OPTIONS']
 /**
  * Makes the check.
  * @param trustedOrigins `server.trusted_origins`
- * @throws Error naming the origin that is wrong
+ * @throws Error naming the invalid origin
  */
 export function createCsrfCheck(trustedOrigins: readonly string[]): CsrfCheck {
   const verdictOn = createOriginCheck(trustedOrigins)
@@ -82,9 +82,9 @@ export function createCsrfCheck(trustedOrigins: readonly string[]): CsrfCheck {
 }
 
 /**
- * Makes the check of `SVC_MwOrigin`, which has no token: whether a request may pass. Browsers of 2020 and later send
- * one of the fields with everything but a GET, so a request without any is that of a program, and passes when it has
- * nothing that a browser adds by itself. `Origin: null` hides where it comes from, and is refused.
+ * Makes the check of `SVC_MwOrigin`, which has no token: whether a request may pass. Browsers since 2020 send one of
+ * the origin fields with everything except GET, so a request without any comes from a program, and passes if it has
+ * nothing that a browser adds automatically. `Origin: null` hides the origin, and is refused.
  * @param trustedOrigins as for `createCsrfCheck`
  */
 export function createOriginRule(trustedOrigins: readonly string[]): (ctx: CoreContext) => boolean {

@@ -1,8 +1,8 @@
 /**
- * The group `csrf` of the server's own middleware. `SVC_MwCsrfCheck` takes signed tokens and needs no session;
- * `SVC_MwCsrf` takes the token in the session. `SVC_MwOrigin` asks for no token, and has no settings.
+ * The group `csrf` of the built-in middleware. `SVC_MwCsrfCheck` checks signed tokens and needs no session;
+ * `SVC_MwCsrf` checks the token in the session. `SVC_MwOrigin` needs no token, and has no settings.
  *
- * A refusal is a reply and no error: programs and browsers get the same JSON.
+ * A refusal is a reply, not an error: programs and browsers get the same JSON.
  */
 import type { LogPort, OpenLog } from '../base/ports.ts'
 import { prepareSettings, readSettings, type BuiltInGroup } from '../chain/settings.ts'
@@ -26,14 +26,16 @@ interface CsrfGroupOptions extends TokenOptions {
   readonly log: OpenLog
 }
 
-/** The group, and the feature that goes with it. */
+/** The group and its feature. */
 export interface CsrfGroup extends BuiltInGroup {
   readonly feature: Feature
-  /** The present name of the form field that carries the token. */
+  /** The current name of the form field that carries the token. */
   readonly field: () => string
+  /** The current name of the header field that carries the token. */
+  readonly header: () => string
 }
 
-/** The context with flash messages, one of which has the reason of a refusal; `flash/` implements them. */
+/** The context with flash messages, for the reason of a refusal; `flash/` implements them. */
 type CsrfContext = CoreContext &
   SessionMembers & { readonly flash: (id: string) => { set(key: string, value: unknown): void } }
 
@@ -44,12 +46,12 @@ interface Parts extends CsrfFeatureParts {
 }
 
 const name = 'csrf'
-/** Whether a request says that it is of this site itself. */
-const ofThisSite = createOriginCheck([])
+/** Whether a request comes from this site itself. */
+const originOf = createOriginCheck([])
 
 /**
  * Makes the group, with the default settings.
- * @throws RangeError when there is no key, or one is empty; Error naming a trusted origin that is wrong
+ * @throws RangeError if there is no key, or a key is empty; Error naming an invalid trusted origin
  */
 export function createCsrfGroup({ keys, trustedOrigins, log, now }: CsrfGroupOptions): CsrfGroup {
   let current = readSettings(name, csrfTable, undefined).settings
@@ -72,6 +74,7 @@ export function createCsrfGroup({ keys, trustedOrigins, log, now }: CsrfGroupOpt
     requires: new Map([['SVC_MwCsrf', 'SVC_MwSession']]),
     feature: csrfFeature(parts),
     field: () => current.field,
+    header: () => current.header,
     prepare: (given) => prepareSettings(name, csrfTable, given, (settings) => (current = settings)),
   }
 }
@@ -84,7 +87,7 @@ function createStatelessMiddleware(parts: Parts): CsrfMiddleware {
   return (ctx, next) => guard(parts, ctx, next, checkToken)
 }
 
-/** On a GET it gives the session its token. Without a session it replies 500. */
+/** Also creates the session's token on a GET. Without a session it replies 500. */
 function createStatefulMiddleware(parts: Parts): CsrfMiddleware {
   const { sessionTokens, statefulRequests, log } = parts
   return (ctx, next) => {
@@ -110,12 +113,12 @@ function guard(parts: Parts, ctx: CsrfContext, next: Next, checkToken: CheckToke
 
 function refuse({ log, settings }: Parts, ctx: CsrfContext, reason: CsrfReason): void {
   const { redirect } = settings()
-  // A program would follow the redirect and take the page for a success.
+  // A program would follow the redirect and treat the page as a success.
   if (redirect === '' || ctx.errorFormat === 'json') return refuseWithJson(log, ctx, reason)
   log.warn(refusalLine(ctx, reason), { request: ctx })
-  // A request of another site comes without the user's cookie, and that of a new session would replace it.
-  const mayTell = ctx.session.isOpen && (ctx.session.isFromClient || ofThisSite(ctx) === 'same')
-  if (mayTell) ctx.flash('csrf').set('error', csrfReasons[reason])
+  // A cross-site request comes without the user's cookie, and the cookie of a new session would replace it.
+  const maySetFlash = ctx.session.isOpen && (ctx.session.isFromClient || originOf(ctx) === 'same')
+  if (maySetFlash) ctx.flash('csrf').set('error', csrfReasons[reason])
   ctx.redirect(redirect)
 }
 

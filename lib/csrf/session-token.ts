@@ -1,17 +1,16 @@
 /**
  * The CSRF token in a session: 43 characters of base64url (RFC 4648, section 5), one for the life of the session.
  *
- * In a new session it is random. In a session that the store already has, it is the HMAC-SHA256 of the id, under a key
- * that is derived from `app_key` for this use alone: when several pages are opened at the same time, each finds no
- * token and makes one. With random tokens only the one that is saved last would be valid, and the forms of the other
- * pages would be refused.
+ * In a new session it is random. In a session that is already stored, it is the HMAC-SHA256 of the id, with a key
+ * derived from `app_key` for this use only: when several pages are opened at the same time, each finds no token and
+ * makes one. With random tokens only the last saved would be valid, and the forms of the other pages would be refused.
  */
 import { createHmac, randomBytes } from 'node:crypto'
 import { csrfTokenKey } from '../session/fields.ts'
 import { Session } from '../session/session.ts'
 import { deriveKey, isEqual } from '../tokens/signature.ts'
 
-/** Makes and checks the tokens of sessions. */
+/** Makes and checks session tokens. */
 export type SessionTokens = ReturnType<typeof createSessionTokens>
 
 const tokenShape = /^[A-Za-z0-9_-]{43}$/
@@ -30,7 +29,7 @@ export function createSessionTokens(appKey: string) {
   }
 
   return {
-    /** The token of a session, made when there is none yet. */
+    /** Returns the token of a session; creates it if necessary. */
     of(session: Session): string {
       const known = knownToken(session)
       if (known !== undefined) return known
@@ -38,7 +37,7 @@ export function createSessionTokens(appKey: string) {
       session.set(csrfTokenKey, made)
       return made
     },
-    /** Compares a token that was sent. A session without a token accepts none. */
+    /** Checks a received token. A session without a token accepts none. */
     check(session: Session, token: string): 'ok' | 'mismatch' {
       const known = knownToken(session)
       return known !== undefined && isEqual(known, token) ? 'ok' : 'mismatch'
@@ -46,7 +45,7 @@ export function createSessionTokens(appKey: string) {
   }
 }
 
-/** The session's token; undefined when an application has set that key to something else. */
+/** Returns the session's token; undefined if an application has set that key to something else. */
 function knownToken(session: Session): string | undefined {
   const value = session.get(csrfTokenKey)
   return typeof value === 'string' && tokenShape.test(value) ? value : undefined

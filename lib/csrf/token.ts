@@ -1,9 +1,9 @@
 /**
  * Signed CSRF tokens: `<payload>.<signature>`. The payload is the base64url (RFC 4648, section 5, no padding) of
  * `<nonce>|<unix seconds>`, the signature the lower-case hex HMAC-SHA256 of the payload text. The key is derived from
- * `app_key` (HKDF, RFC 5869) for this use alone, so that no resource-id token passes as a CSRF token.
+ * `app_key` (HKDF, RFC 5869) for this use only, so that no resource-id token passes as a CSRF token.
  *
- * The server stores no token, and using one does not invalidate it: until it is too old it is valid for everybody, so
+ * The server stores no tokens, and using a token does not invalidate it: until it expires it is valid for everybody, so
  * that tabs and the back button keep working. `check.ts` decides whether the request comes from this site.
  */
 import { Buffer } from 'node:buffer'
@@ -16,25 +16,25 @@ export type TokenVerdict = 'ok' | 'malformed' | 'expired' | 'signature'
 /** Makes and checks tokens. */
 export type CsrfTokens = ReturnType<typeof createCsrfTokens>
 
-/** How many seconds a clock that made a token may be ahead of this one. */
+/** How many seconds the clock that made a token may be ahead of this one. */
 const maxAheadSeconds = 300
 const textShape = /^[0-9a-f-]{36}\|([0-9]{1,12})$/
 
 /**
  * Makes the tokens of a server.
- * @throws RangeError when there is no key, or one is empty
+ * @throws RangeError if there is no key, or a key is empty
  */
 export function createCsrfTokens({ keys, now }: TokenOptions) {
   const signer = createSigner(keys, (key) => deriveKey(key, 'svc csrf token'))
   return {
-    /** A new token: 128 characters, none of which HTML escapes. */
+    /** Returns a new token: 128 characters that need no HTML escaping. */
     make(): string {
       const payload = Buffer.from(`${randomUUID()}|${Math.floor(now() / 1000)}`).toString('base64url')
       return `${payload}.${signer.sign(payload)}`
     },
     /**
-     * Checks a token, its signature first: no other part of it is trusted before. Never throws.
-     * @param lapseS its greatest age in seconds; 0: it has no end
+     * Checks a token, its signature first: no other part is trusted before. Never throws.
+     * @param lapseS the maximum age in seconds; 0: unlimited
      */
     check(token: string, lapseS: number): TokenVerdict {
       const signed = splitSigned(token)

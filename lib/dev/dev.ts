@@ -1,15 +1,17 @@
 /**
- * What a server does in `dev` alone: it takes up what was saved, refreshes open pages, and prints a line for each
- * request. None of it is loaded in `prod`.
+ * The features of `dev`: applies saved files, refreshes open pages, and prints a line for each request. None of it is
+ * loaded in `prod`.
  *
- * A change goes this way: the process that watches (`watch.ts`) sends the command `files.changed`. The process that
- * serves and gets it decides what that means, reloads with `routes.reload` where it must, which all processes do, and
- * tells the pages of all of them with `pages.tell`.
+ * The path of a change: the process that watches (`watch.ts`) sends the command `files.changed`. The serving process
+ * that receives it reloads with `routes.reload` if necessary, which all processes do, and refreshes the pages of all of
+ * them with `pages.refresh`.
  */
 import { dirname, join, resolve } from 'node:path'
-import type { ApplicationParts } from '../composition/build.ts'
+import { reasonOf } from '../base/reason.ts'
+import type { ApplicationParts } from '../composition/application-parts.ts'
 import { describeAll, ReloadError, type Command, type Control } from '../control/commands.ts'
-import { createDevErrorPage } from '../application/dev-error-page.ts'
+import { isCurrent, routeTypesOf, typesName, writeRouteTypes } from '../describe/route-types.ts'
+import { createDevErrorPage } from './error-page.ts'
 import type { ServingParts } from '../composition/serving.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { publicFolder } from '../config/together.ts'
@@ -22,70 +24,75 @@ import { DevPages } from './pages.ts'
 import { createRequestLines } from './request-lines.ts'
 import { openWatch } from './watch.ts'
 
+export { openWatch }
+
 interface DevOptions {
   readonly loaded: LoadedConfig
-  /** The configuration file; undefined where there is none. */
+  /** The configuration file, if any. */
   readonly configFile: string | undefined
   readonly built: Pick<ApplicationParts, 'application' | 'modules'>
-  /** Of module `server`. */
+  /** The log of module `server`. */
   readonly log: ModuleLogger
-  /** Whether what is saved is taken up, by this process or another one. */
+  /** Whether saved files are applied, by this process or another one. */
   readonly watches: boolean
 }
 
 const isModule = /\.[cm]?[jt]s$/
 
-/** The parts of `dev` of one process. Nothing is watched before `watch()`. */
+/** The `dev` features of one process. Nothing is watched before `watch()`. */
 export class Dev {
   readonly #options: DevOptions
   readonly #pages: DevPages | undefined
   #watch: FolderWatch | undefined
   /** Why the last reload was refused. */
-  #refused: readonly string[] = []
+  #refusal: readonly string[] = []
 
   constructor(options: DevOptions) {
     this.#options = options
     this.#pages = options.watches ? new DevPages(options.loaded.config['server.allowed_hosts']) : undefined
   }
 
-  /** Adds what `dev` does to the parts that serve requests. */
+  /** Adds the `dev` features to the parts that serve requests. */
   wrap(parts: ServingParts): ServingParts {
-    const printed = this.#options.loaded.config['log.console']
+    const prints = this.#options.loaded.config['log.console']
     const colours = process.stdout.isTTY && process.stdout.hasColors()
-    const accessLog = printed ? createRequestLines(parts.accessLog, createProcessConsole(), colours) : parts.accessLog
+    const accessLog = prints ? createRequestLines(parts.accessLog, createProcessConsole(), colours) : parts.accessLog
     const withPage = { ...parts, accessLog, pageForError: this.#pageForError(parts) }
     return { ...withPage, ...this.#pages?.wrap(withPage) }
   }
 
-  /** Begins to watch, where that is asked for. Resolves when every folder is watched. */
+  /** Starts to watch, if enabled. Resolves when every folder is watched. */
   async watch(control: Control): Promise<void> {
     const changed = (files: readonly string[]): Promise<void> => control.apply({ type: 'files.changed', files })
-    if (this.#options.watches) this.#watch = await openWatch({ ...this.#options, changed })
+    if (!this.#options.watches) return
+    this.#updateTypes()
+    this.#watch = await openWatch({ ...this.#options, changed })
   }
 
-  /** Takes up files that have changed. */
+  /** Applies changed files. */
   async changed(files: readonly string[], control: Control): Promise<void> {
     const { loaded, log } = this.#options
-    const reloads = files.some((file) => this.#isUsed(file) || (this.#isTroubled && isModule.test(file)))
+    const reloads = files.some((file) => this.#isUsed(file) || (this.#hasProblems && isModule.test(file)))
     if (reloads) {
       try {
         await control.apply({ type: 'routes.reload', keepsAdded: true })
-        this.#refused = []
+        this.#refusal = []
+        this.#updateTypes()
       } catch (error) {
         if (!(error instanceof ReloadError)) throw error
-        this.#refused = describeAll(error.problems)
+        this.#refusal = describeAll(error.problems)
         log.error(error.message)
       }
     }
     const open = publicFolder(loaded)
-    const isSeen = (file: string): boolean => file.endsWith('.html') || (open !== undefined && isAtOrIn(open, file))
-    const changed = (reloads && this.#refused.length === 0) || files.some(isSeen)
-    if (reloads || changed) await control.apply({ type: 'pages.tell', changed, problems: this.#refused })
+    const isVisible = (file: string): boolean => file.endsWith('.html') || (open !== undefined && isAtOrIn(open, file))
+    const changed = (reloads && this.#refusal.length === 0) || files.some(isVisible)
+    if (reloads || changed) await control.apply({ type: 'pages.refresh', changed, problems: this.#refusal })
   }
 
-  /** Tells the open pages of this process. */
-  tell(news: Command<'pages.tell'>): void {
-    this.#pages?.tell(news)
+  /** Refreshes the open pages of this process. */
+  refresh(news: Command<'pages.refresh'>): void {
+    this.#pages?.refresh(news)
   }
 
   stop(): void {
@@ -93,14 +100,27 @@ export class Dev {
     this.#pages?.stop()
   }
 
-  /** The page of a 500 shows its place to those who may see it, where the application has no page of its own. */
+  /** Shows the source of a 500 to those who may see it, unless the application has an error page. */
   #pageForError({ pageForError, showsDetails }: ServingParts): PageForError {
     const { folder, config } = this.#options.loaded
     const devPage = createDevErrorPage(resolve(folder, config['paths.root']))
     return (...error) => pageForError?.(...error) ?? (showsDetails(error[0]) ? devPage(...error) : undefined)
   }
 
-  /** Whether the route files, the settings of the middleware or a module in use are this file, or in this folder. */
+  /** Writes the types of the routes again if `svc types` has written them and they are old. */
+  #updateTypes(): void {
+    const { loaded, log } = this.#options
+    try {
+      const types = routeTypesOf(loaded)
+      if (types.problems.length > 0 || isCurrent(types) !== false) return
+      writeRouteTypes(types)
+      log.info(`${typesName} has the types of the changed routes`)
+    } catch (error) {
+      log.warn(`${typesName} cannot be updated: ${reasonOf(error)}`)
+    }
+  }
+
+  /** Whether the path is, or contains, a route file, the middleware configuration or a module in use. */
   #isUsed(file: string): boolean {
     const { built, loaded } = this.#options
     const { 'paths.routes': routes, 'paths.middleware': middleware } = loaded.config
@@ -110,8 +130,8 @@ export class Dev {
     return isRouteFile || isAtOrIn(file, routesFolder) || isAtOrIn(file, settings) || built.modules.uses(file)
   }
 
-  /** Whether a reload was refused or something is missing: a new file may be the module that was not there. */
-  get #isTroubled(): boolean {
-    return this.#refused.length > 0 || this.#options.built.application.warnings.length > 0
+  /** Whether a reload was refused or something is missing: a new file may be the missing module. */
+  get #hasProblems(): boolean {
+    return this.#refusal.length > 0 || this.#options.built.application.warnings.length > 0
   }
 }

@@ -1,45 +1,45 @@
 /**
  * Watches folders, and those below them, for files that are saved, renamed or removed.
  *
- * Each folder is watched by itself, by the names in it, so it does not matter whether an editor writes into a file or
- * puts another in its place. When a folder comes or goes, all are looked for again; what is in a new one counts as
- * saved. While a folder is missing, the nearest one above it is watched in its place.
+ * Each folder is watched separately, by the names in it, so it does not matter whether an editor writes to a file or
+ * replaces it. When a folder is created or removed, all are scanned again; files in a new one count as saved. While a
+ * folder is missing, its nearest existing ancestor is watched instead.
  */
 import { readdirSync, statSync, watch, type FSWatcher } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { reasonOf } from '../base/reason.ts'
 
-/** What is watched, and who is told. All paths are absolute. */
+/** What to watch, and the callbacks. All paths are absolute. */
 interface FolderWatchOptions {
   /** Watched with the folders below them; the most important first. */
   readonly trees: readonly string[]
   /** Watched without the folders below them. */
   readonly flat: readonly string[]
-  /** Folders that are left out. So are `node_modules` and those whose name begins with a dot. */
+  /** Folders to skip, as are `node_modules` and those whose name begins with a dot. */
   readonly excluded: ReadonlySet<string>
-  /** Whether a file counts. */
+  /** Whether to report a file. */
   readonly isWanted: (path: string) => boolean
-  /** Called with files that have changed and folders that are gone; not again before it has resolved. */
+  /** Called with changed files and removed folders; not again before it has resolved. */
   readonly onChange: (paths: readonly string[]) => Promise<void>
   readonly warn: (message: string) => void
 }
 
-/** Changes are told when there was none for `quietMs`, or after `mostMs`, both in milliseconds. */
+/** Changes are reported after `quietMs` without another one, or after `maxDelayMs`, both in milliseconds. */
 const quietMs = 25
-const mostMs = 250
-const foldersInOneTurn = 100
+const maxDelayMs = 250
+const foldersPerTurn = 100
 
-/** Watches until it is closed. */
+/** Watches until closed. */
 export class FolderWatch {
   readonly #options: FolderWatchOptions
   readonly #watched = new Map<string, { readonly watcher: FSWatcher; readonly inode: number }>()
   readonly #changed = new Set<string>()
   readonly #warned = new Set<string>()
-  /** Whether a folder was made or removed, so that the folders must be looked for again. */
-  #mustLook = false
+  /** Whether a folder was created or removed, so that the folders must be scanned again. */
+  #mustScan = false
   #timer: NodeJS.Timeout | undefined
-  #waitsSinceMs = 0
+  #waitingSinceMs = 0
   #isBusy = false
   #isClosed = false
 
@@ -47,9 +47,9 @@ export class FolderWatch {
     this.#options = options
   }
 
-  /** Begins. Resolves when every folder that is there is watched. */
+  /** Starts. Resolves when every existing folder is watched. */
   async open(): Promise<void> {
-    await this.#look()
+    await this.#scan()
     this.#changed.clear()
   }
 
@@ -59,15 +59,15 @@ export class FolderWatch {
     for (const { watcher } of this.#watched.values()) watcher.close()
   }
 
-  /** Watches every folder that is there, and ends what is watched elsewhere. */
-  async #look(): Promise<void> {
+  /** Watches every existing folder, and stops watching any other. */
+  async #scan(): Promise<void> {
     const { trees, flat, excluded, isWanted } = this.#options
     const found = new Set(trees)
     const missing: string[] = []
     let folders = 0
     for (const folder of found) {
       folders += 1
-      if (folders % foldersInOneTurn === 0) await setImmediate()
+      if (folders % foldersPerTurn === 0) await setImmediate()
       const state = this.#watch(folder)
       if (state === 'missing') missing.push(folder)
       else for (const entry of this.#read(folder)) {
@@ -91,12 +91,12 @@ export class FolderWatch {
     if (inode === undefined) return 'missing'
     if (known?.inode === inode) return 'known'
     try {
-      const watcher = watch(folder, (event, name) => this.#noticed(folder, event, name ?? ''))
-      watcher.on('error', (error) => this.#cannot(error))
+      const watcher = watch(folder, (event, name) => this.#onEvent(folder, event, name ?? ''))
+      watcher.on('error', (error) => this.#warnOf(error))
       this.#watched.set(folder, { watcher, inode })
       return 'new'
     } catch (error) {
-      this.#cannot(error)
+      this.#warnOf(error)
       return 'known'
     }
   }
@@ -111,56 +111,56 @@ export class FolderWatch {
     try {
       return readdirSync(folder, { withFileTypes: true })
     } catch (error) {
-      this.#cannot(error)
+      this.#warnOf(error)
       return []
     }
   }
 
-  #noticed(folder: string, event: string, name: string): void {
+  #onEvent(folder: string, event: string, name: string): void {
     if (this.#isClosed) return
     const path = join(folder, name)
-    // The end of a folder is told with its own name. Another may be there already, even with the same inode.
-    const isEnd = event === 'rename' && name === basename(folder)
-    if (isEnd) this.#forget(folder)
-    if (isEnd || (event === 'rename' && inodeOf(path) !== this.#watched.get(path)?.inode)) this.#mustLook = true
+    // A removed folder is reported by its name. Another may already exist there, even with the same inode.
+    const isRemoval = event === 'rename' && name === basename(folder)
+    if (isRemoval) this.#forget(folder)
+    if (isRemoval || (event === 'rename' && inodeOf(path) !== this.#watched.get(path)?.inode)) this.#mustScan = true
     if (this.#options.isWanted(path)) this.#changed.add(path)
-    if (this.#mustLook || this.#changed.size > 0) this.#schedule()
+    if (this.#mustScan || this.#changed.size > 0) this.#schedule()
   }
 
   #schedule(): void {
     const nowMs = performance.now()
-    if (this.#timer === undefined) this.#waitsSinceMs = nowMs
+    if (this.#timer === undefined) this.#waitingSinceMs = nowMs
     clearTimeout(this.#timer)
-    const waitMs = Math.max(0, Math.min(quietMs, this.#waitsSinceMs + mostMs - nowMs))
-    this.#timer = setTimeout(() => void this.#tell(), waitMs)
+    const waitMs = Math.max(0, Math.min(quietMs, this.#waitingSinceMs + maxDelayMs - nowMs))
+    this.#timer = setTimeout(() => void this.#report(), waitMs)
   }
 
-  async #tell(): Promise<void> {
+  async #report(): Promise<void> {
     this.#timer = undefined
     if (this.#isBusy) return
     this.#isBusy = true
-    if (this.#mustLook) {
-      this.#mustLook = false
-      await this.#look()
+    if (this.#mustScan) {
+      this.#mustScan = false
+      await this.#scan()
     }
     const paths = [...this.#changed]
     this.#changed.clear()
     if (paths.length > 0 && !this.#isClosed) await this.#options.onChange(paths)
     this.#isBusy = false
-    if ((this.#mustLook || this.#changed.size > 0) && !this.#isClosed) this.#schedule()
+    if ((this.#mustScan || this.#changed.size > 0) && !this.#isClosed) this.#schedule()
   }
 
-  /** Warns once of each kind of error. */
-  #cannot(error: unknown): void {
+  /** Warns once about each kind of error. */
+  #warnOf(error: unknown): void {
     const { code = '' } = error as NodeJS.ErrnoException // What node:fs throws.
     if (code === 'ENOENT' || code === 'ENOTDIR' || this.#warned.has(code)) return
     this.#warned.add(code)
-    const advice = 'after a change that is not noticed reload with SIGHUP or /svc-routes/reload'
+    const advice = 'after an undetected change, reload with SIGHUP or /svc-routes/reload'
     this.#options.warn(`Cannot watch every folder: ${reasonOf(error)}; ${advice}`)
   }
 }
 
-/** The number of a folder; undefined for what is none, or cannot be looked at. */
+/** Returns the inode of a folder; undefined if it is not a folder or cannot be read. */
 function inodeOf(path: string): number | undefined {
   try {
     const stats = statSync(path, { throwIfNoEntry: false })

@@ -1,10 +1,10 @@
 /**
- * Pages that refresh themselves, in `dev`: pages that views made, and pages for errors, get a script. It follows a
- * stream that tells it of each change, and of each reload that was refused.
+ * Self-refreshing pages in `dev`: pages rendered by views, and error pages, get a script. It follows a stream that
+ * reports each change and each refused reload.
  *
- * The script and the stream are answered before the server sees the request, so they take no worker and are in no
- * metric and no log. Pages have no version: the script sends the age of its page, and a page whose navigation began
- * before the last change is reloaded.
+ * The script and the stream are answered before the server sees the request, so they take no worker and appear in no
+ * metric and no log. Pages have no version: the stream sends the age of the last change, and the script reloads a page
+ * whose navigation began earlier.
  */
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -40,7 +40,7 @@ const scriptHeaders = {
 export class DevPages {
   readonly #script = readFileSync(new URL('svc-dev.js', import.meta.url))
   readonly #isServed: (host: string) => boolean
-  readonly #ofViews = new WeakSet<Reply>()
+  readonly #viewReplies = new WeakSet<Reply>()
   readonly #streams = new Set<ServerResponse>()
   /** By `performance.now()`; the start counts as a change, so that pages refresh after a restart. */
   #changedAtMs = performance.now()
@@ -52,8 +52,8 @@ export class DevPages {
     this.#isServed = allowedHosts.length === 0 ? isLoopbackHost : createHostCheck(allowedHosts)
   }
 
-  /** Tells open pages, and those that are opened later. */
-  tell({ changed, problems }: Command<'pages.tell'>): void {
+  /** Notifies open pages, and those opened later. */
+  refresh({ changed, problems }: Command<'pages.refresh'>): void {
     const nowMs = performance.now()
     this.#problems = problems
     if (changed) this.#changedAtMs = nowMs
@@ -67,7 +67,7 @@ export class DevPages {
     for (const response of this.#streams) response.end()
   }
 
-  /** Adds the script to pages, and answers requests for it and its stream. */
+  /** Adds the script to pages, and answers requests for the script and the stream. */
   wrap({
     ContextClass,
     pageForError,
@@ -79,7 +79,7 @@ export class DevPages {
     }
   }
 
-  /** Answers the script and its stream before `next` sees the request. */
+  /** Answers requests for the script and the stream before `next` sees them. */
   #wrapHandle(Context: ContextClass): (next: Handle) => Handle {
     return (next) => (request, response, expect) => {
       if (request.url?.startsWith('/svc-dev') !== true || request.method !== 'GET' || this.#isStopped) {
@@ -93,7 +93,7 @@ export class DevPages {
     }
   }
 
-  /** Derives the class of the contexts, which adds the script when the route's chain has ended. */
+  /** Derives the context class, which adds the script after the route's chain. */
   #contextClass(Base: ContextClass): ContextClass {
     const pages = this
     const Context = class extends Base {
@@ -108,13 +108,13 @@ export class DevPages {
         }
       }
     }
-    // The member is that of a feature, which `Base` has and its type does not know.
+    // A feature adds this member to `Base`, whose type does not include it.
     Object.defineProperty(Context.prototype, 'view', {
       get(this: CoreContext): ViewMembers['view'] {
         const view = Reflect.get(Base.prototype, 'view', this) as ViewMembers['view']
-        return (...given) => {
-          const reply = view(...given)
-          pages.#ofViews.add(reply)
+        return (...args) => {
+          const reply = view(...args)
+          pages.#viewReplies.add(reply)
           return reply
         }
       },
@@ -122,7 +122,7 @@ export class DevPages {
     return Context
   }
 
-  /** Adds the script to pages for errors, the built-in ones too: they refresh when the mistake is mended. */
+  /** Adds the script to error pages, including the built-in ones: they refresh when the mistake is fixed. */
   #pageForError(make: ServingParts['pageForError']): PageForError {
     return (ctx, error, detail) => {
       const page = make?.(ctx, error, detail) ?? builtInPage(ctx, error, detail)
@@ -148,18 +148,18 @@ export class DevPages {
   }
 
   #withScript(ctx: CoreContext, reply: Reply): Reply {
-    if (!(reply instanceof BodyReply) || !this.#ofViews.has(reply)) return reply
+    if (!(reply instanceof BodyReply) || !this.#viewReplies.has(reply)) return reply
     const type = ctx.outgoingIfAny?.get('Content-Type') ?? reply.type
     const set = policiesOf(ctx)
     const added = /^text\/html\b/i.test(type) ? this.#add(ctx, reply.body as string, set) : undefined
     if (added === undefined) return reply
     if (set.length > 0) ctx.outgoing.set(policyField, added.policies)
-    // The browser would keep the nonce of an earlier answer with the policy of a later one.
+    // Otherwise the browser would combine the nonce of a cached page with the policy of a later response.
     for (const name of ['ETag', 'Last-Modified']) ctx.outgoingIfAny?.delete(name)
     return new BodyReply(reply.type, added.html)
   }
 
-  /** @returns undefined for a page that gets no script */
+  /** @returns undefined for a page without the script */
   #add(ctx: CoreContext, html: string, policies: readonly string[]) {
     const at = [...html.matchAll(/<\/body\s*>/gi)].at(-1)?.index
     if (at === undefined || !isNavigation(ctx) || !this.#isServed(ctx.host)) return undefined
@@ -171,8 +171,8 @@ export class DevPages {
 }
 
 /**
- * Whether a person opens a page: what the browser says of it (Fetch Metadata), or in its absence that HTML is accepted
- * by name and no script asks.
+ * Returns whether a person opens a page: by the browser's Fetch Metadata, or in its absence, if the request names HTML
+ * in Accept and does not come from a script.
  */
 function isNavigation(ctx: CoreContext): boolean {
   const mode = ctx.header('sec-fetch-mode')

@@ -1,13 +1,12 @@
 /**
- * Content-Security-Policy (CSP Level 3), with what the script of `dev` needs to run and to open its stream: a nonce for
- * the script, `'self'` for the stream. The rest of a policy stays as it was.
+ * Extends Content-Security-Policy (CSP Level 3) so that the script of `dev` may run and open its stream: a nonce for
+ * the script, `'self'` for the stream. The rest of a policy is unchanged.
  *
- * Surprise: beside a nonce `'unsafe-inline'` has no effect. Where a page's own scripts need that, `'self'` lets this
- * one run.
+ * Surprise: a nonce disables `'unsafe-inline'`. Where the page's scripts need that, `'self'` allows this one instead.
  */
 import { sourcesOf, valuesOf, withSource } from '../protection/csp.ts'
 
-/** The policies of an answer, and the nonce that the script needs; undefined where it needs none. */
+/** The policies of a response, and the nonce that the script needs, if any. */
 interface AllowedPolicy {
   readonly fields: readonly string[]
   readonly nonce: string | undefined
@@ -16,7 +15,7 @@ interface AllowedPolicy {
 /**
  * Lets the script run under every one of the policies.
  * @param fields the values of the header fields; each may hold several policies
- * @param newNonce makes a nonce where no policy has one
+ * @param newNonce creates a nonce if no policy has one
  */
 export function allowScript(fields: readonly string[], newNonce: () => string): AllowedPolicy {
   const parsed = fields.map((field) => field.split(',').map((policy) => policy.trim()))
@@ -32,7 +31,7 @@ export function allowScript(fields: readonly string[], newNonce: () => string): 
   return { fields: changed.map((policies) => policies.join(', ')), nonce }
 }
 
-/** The directive that decides on `<script>` (CSP Level 3, section 6.8), or takes over from `default-src`. */
+/** Returns the directive that governs `<script>` (CSP Level 3, section 6.8), or overrides `default-src`. */
 function directiveOf(policy: string): string {
   return valuesOf(policy, 'script-src-elem') === undefined ? 'script-src' : 'script-src-elem'
 }

@@ -1,6 +1,6 @@
 /**
- * A line on the console for each request, in `dev`: method, path, status, time, route. The log file has none of them.
- * Requests for the panel have none.
+ * Prints a line on the console for each request, in `dev`: method, path, status, time, route. The log file does not
+ * contain them. Requests for the panel are not printed.
  */
 import type { AccessLogPort, EndedRequest } from '../base/ports.ts'
 import { ConsoleLines, type ConsolePort } from '../log/console.ts'
@@ -10,8 +10,8 @@ import { escapeControls } from '../log/line.ts'
 const colourOf: Readonly<Record<string, number>> = { 2: 32, 3: 36, 4: 33, 5: 31 }
 
 /**
- * Joins the console with an access log, which gets its lines as before.
- * @param colours whether the console shows colours
+ * Returns an access log that also writes to the console.
+ * @param colours whether the console supports colours
  */
 export function createRequestLines(
   accessLog: AccessLogPort | undefined,

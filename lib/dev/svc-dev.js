@@ -1,7 +1,7 @@
 // svc adds this script to the pages of views in `dev`. It reloads the page after a file has changed, and shows why a
-// reload of the server was refused. While the page is hidden it holds no connection, and catches up when it is shown.
-// Each message says how long ago the last change, or the start of the server, was. How long the message took is not
-// known: it was written at some time between the request for the stream and now.
+// reload of the server was refused. While the page is hidden it holds no connection; it catches up when shown.
+// Each message has the age of the last change, or of the start of the server. Its delay is unknown: it was written at
+// some time between the request for the stream and now.
 
 const retryMs = 500
 const css = `
@@ -27,14 +27,14 @@ let overlay
 function follow() {
   source?.close()
   if (document.hidden) return
-  const askedAtMs = performance.now()
+  const requestedAtMs = performance.now()
   source = new EventSource(new URL('/svc-dev-events', import.meta.url))
   source.onmessage = ({ data }) => {
     const { changedMsAgo, problems } = JSON.parse(data)
-    if (askedAtMs >= changedMsAgo) {
+    if (requestedAtMs >= changedMsAgo) {
       source.close()
       location.reload()
-    } else if (performance.now() >= changedMsAgo) followLater() // A quicker answer shows which of both came first.
+    } else if (performance.now() >= changedMsAgo) followLater() // A faster response tells which came first.
     else if (problems.length > 0) show(problems)
   }
   source.onerror = followLater

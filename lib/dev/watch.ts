@@ -1,6 +1,6 @@
 /**
- * What is watched in `dev`, and what a change of the configuration means. One process of a server watches: the primary
- * where there are several.
+ * Selects what to watch in `dev`, and reports which changes of the configuration need a restart. One process of a
+ * server watches: the primary if there are several.
  */
 import { existsSync } from 'node:fs'
 import { basename, dirname, extname, resolve } from 'node:path'
@@ -14,20 +14,20 @@ import { FolderWatch } from './folder-watch.ts'
 
 interface WatchOptions {
   readonly loaded: LoadedConfig
-  /** The configuration file, which may be missing; undefined where there is none. */
+  /** The configuration file, which need not exist; undefined if there is none. */
   readonly configFile: string | undefined
-  /** Of module `server`. */
+  /** The log of module `server`. */
   readonly log: ModuleLogger
-  /** Called with what has changed, but for the configuration; not again before it has resolved. */
+  /** Called with the changed paths, except the configuration; not again before it has resolved. */
   readonly changed: (paths: readonly string[]) => Promise<void>
 }
 
-/** Views, route files, settings, modules, static files. Others may be what the application itself writes. */
+/** Views, route files, settings, modules, static files. The application itself may write others. */
 const wanted = /^\.(?:html|json|css|svg|[cm]?[jt]s)$/
-/** Setup and `passwd` write these, and in `dev` nobody signs in. */
+/** Setup and `passwd` write these, and `dev` has no sign-in. */
 const credentials: ReadonlySet<string> = new Set<ConfigKey>(['admin.user', 'admin.password', 'admin.secret'])
 
-/** Begins to watch. Resolves when every folder that is there is watched. */
+/** Starts to watch. Resolves when every existing folder is watched. */
 export async function openWatch({ loaded, configFile, log, changed }: WatchOptions): Promise<FolderWatch> {
   const { config, folder } = loaded
   const folders = (...names: ('root' | 'routes' | 'middleware' | 'errors' | 'cache' | 'log' | 'temp')[]): string[] =>
@@ -43,11 +43,11 @@ export async function openWatch({ loaded, configFile, log, changed }: WatchOptio
     isWanted: (path) => configFiles.includes(path) || (wanted.test(extname(path)) && isInTree(path)),
     onChange: async (paths) => {
       const saved = paths.find((path) => configFiles.includes(path)) ?? ''
-      const became = existsSync(saved) ? 'saved' : 'removed'
-      if (saved !== '') log.info(`${basename(saved)} was ${became}: ${whatNeedsRestart(configFiles[0] ?? '', before)}`)
+      const change = existsSync(saved) ? 'saved' : 'removed'
+      if (saved !== '') log.info(`${basename(saved)} was ${change}: ${whatNeedsRestart(configFiles[0] ?? '', before)}`)
       const others = paths.filter((path) => !configFiles.includes(path))
       if (others.length === 0) return
-      await changed(others).catch((thrown: unknown) => log.error('Cannot take up what was saved', { thrown }))
+      await changed(others).catch((thrown: unknown) => log.error('Cannot apply the saved files', { thrown }))
     },
     warn: log.warn,
   })
@@ -59,7 +59,7 @@ function valuesOf(file: string): Config | undefined {
   try {
     return loadConfig(file).config
   } catch {
-    return undefined // It was replaced since the server read it. What is wrong then is said at the next change.
+    return undefined // Replaced since the server read it; the next change reports the problem.
   }
 }
 

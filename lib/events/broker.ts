@@ -1,35 +1,35 @@
 /**
  * The contract of an event broker, which holds the events of channels and queues between publishers and clients. A
- * channel gives each event to everybody, a queue gives each event to one client.
+ * channel delivers each event to all subscribers, a queue delivers each event to one client.
  *
- * The content of an event is JSON on one line, which `channel.ts` and `queue.ts` write. A broker that gets events from
- * outside this process leaves out those that are damaged: a channel then has a gap, a queue counts them as dropped.
- * Every function may return its result at once or as a promise. A channel or queue exists from its first use. The
- * names are separate: a channel and a queue may have the same name.
+ * The content of an event is JSON on one line, written by `channel.ts` and `queue.ts`. A broker that gets events from
+ * outside this process skips damaged ones: a channel then has a gap, a queue counts them as dropped. Every function may
+ * return its result directly or as a promise. A channel or queue exists from its first use. The namespaces are
+ * separate: a channel and a queue may have the same name.
  *
- * Every broker keeps these promises, however many processes use it at the same time:
+ * Every broker guarantees the following, however many processes use it at the same time:
  *
  * 1. The ids of a channel are integers from 1 to below 2^53 and grow from event to event, whichever process publishes.
  *    No id is used twice, even after a restart of a process or of the broker, unless the clock is set back.
  * 2. When `publish` or `push` has returned, the event is stored: every process can read or take it. When a process
- *    dies, the events that its broker can keep stay; the broker in memory keeps none.
- * 3. `read` returns the events after `since` without a hole, the oldest first, or sets `gap`. `gap` is true when an
- *    event after `since` may have been dropped, and when `since` is ahead of the newest id; there are no events then,
- *    since the client may have them.
+ *    dies, the events that its broker can persist stay; the broker in memory keeps none.
+ * 3. `read` returns all events after `since`, oldest first, or sets `gap`. `gap` is true when an event after `since`
+ *    may have been dropped, and when `since` is ahead of the newest id; then there are no events, since the client may
+ *    have them.
  * 4. A listener of a channel gets each event that is published after `subscribe` returned, once, in the order of ids.
- *    A broker that was cut off from the other processes first reads the events it missed; when some of them are gone,
- *    the listener gets a gap first. A broker that has lost events that it had confirmed gives a gap to every cursor.
- * 5. `take` gives an event to one taker only, in the order of `push`. The taker then calls `putBack`, which makes it
- *    the next event to be taken, or `handedOut`. Events that a process had taken when it died are lost: they may have
- *    been sent.
+ *    A broker that was cut off from the other processes first reads the events it missed; if some of them no longer
+ *    exist, the listener gets a gap first. A broker that lost confirmed events reports a gap for every cursor.
+ * 5. `take` returns an event to one caller only, in the order of `push`. The caller then calls `putBack`, which makes
+ *    it the next event to be taken, or `handedOut`. Events that a process had taken when it died are lost: they may
+ *    have been sent.
  * 6. A listener of a queue is called after every `push` and `putBack` of any process, some time later. One call may
- *    stand for several events, and the queue may be empty again: another process may have taken the event.
- * 7. A source keeps at most `maxEvents` events, and none longer than `maxAgeMs`; the oldest go first. Events that a
- *    queue drops are counted, since no client got them.
+ *    cover several events, and the queue may be empty again: another process may have taken the event.
+ * 7. A source keeps at most `maxEvents` events, and none longer than `maxAgeMs`; the oldest are dropped first. Events
+ *    that a queue drops are counted, since no client got them.
  * 8. Listeners of a channel are called within the function that causes it or after it has returned; those of a queue at
- *    any time. Listeners do not throw. They are not called any more once `unsubscribe` was called.
- * 9. A function that fails rejects or throws, and changes nothing. Nothing is done twice: a `publish` or `push` whose
- *    outcome is unknown fails, and was done or not. A `take` that failed has taken nothing in the end.
+ *    any time. Listeners do not throw. They are not called after `unsubscribe`.
+ * 9. A function that fails rejects or throws, and changes nothing. Nothing is retried: a `publish` or `push` whose
+ *    outcome is unknown fails, and may have taken effect. A `take` that failed has eventually taken nothing.
  * 10. A broker that loses its connection to the other processes calls `onCutOff`, and again when it is back. In between
  *    its functions fail and listeners are not called; subscriptions stay.
  */
@@ -42,7 +42,7 @@ export interface ChannelEvent {
   readonly text: string
 }
 
-/** A listener's notice that events may be missing up to an id. Events that follow have higher ids. */
+/** Notifies a listener that events may be missing up to an id. The events after it have higher ids. */
 export interface ChannelGap {
   readonly id: number
   readonly gap: true
@@ -54,13 +54,13 @@ export type ChannelListener = (heard: ChannelEvent | ChannelGap) => void
 /** An event of a queue. `putBack` needs the same object that `take` returned. */
 export interface QueueEvent {
   readonly text: string
-  /** The number of events that were left in the queue when this one was taken. */
+  /** The number of events left in the queue when this one was taken. */
   readonly left: number
 }
 
 /** The events of a channel after an id. */
 export interface ChannelRead {
-  /** The events, the oldest first. With a gap: all that the channel keeps, none when `since` was ahead. */
+  /** The events, oldest first. With a gap: all that the channel keeps, none when `since` was ahead. */
   readonly events: readonly ChannelEvent[]
   /** The id of the newest event; before the first event, the id before it. */
   readonly lastId: number
@@ -81,7 +81,7 @@ export type Unsubscribe = () => void
 
 /** A broker. */
 export interface Broker {
-  /** Publishes an event in a channel. Returns its id. The limits of the last call apply. */
+  /** Publishes an event to a channel. Returns its id. The limits of the last call apply. */
   publish(channel: string, text: string, limits: SourceLimits): MaybePromise<number>
   /** Returns the events after an id, which is any number from 0; undefined: no events, only `lastId`. */
   read(channel: string, since: number | undefined): MaybePromise<ChannelRead>
@@ -92,22 +92,22 @@ export interface Broker {
   push(queue: string, text: string, limits: SourceLimits): MaybePromise<void>
   /** Takes the oldest event; undefined when the queue is empty. */
   take(queue: string): MaybePromise<QueueEvent | undefined>
-  /** Returns an event that could not be handed out. Its age still counts from its `push`. */
+  /** Puts back an event that could not be delivered. Its age still counts from its `push`. */
   putBack(queue: string, event: QueueEvent): MaybePromise<void>
-  /** Confirms that a client got the event: it is not put back. */
+  /** Confirms that a client got the event: it will not be put back. */
   handedOut(queue: string, event: QueueEvent): void
   /** Calls the listener when the queue may have an event. */
   onAvailable(queue: string, listener: () => void): MaybePromise<Unsubscribe>
 
   /**
-   * Calls the listener with an error when the broker is cut off, and with undefined when it is back. Requests that need
-   * the broker in between are answered with that error.
+   * Calls the listener with an error when the broker is cut off, and with undefined when it is back. In between,
+   * requests that need the broker fail with that error.
    */
   onCutOff(listener: (reason: Error | undefined) => void): void
 
   /** The number of events that queues dropped before a client took them, as far as this process knows. */
   readonly dropped: number
-  /** Forgets events that are too old and sources that are not used. Called about once a minute; does not fail. */
+  /** Drops expired events and unused sources. Called about once a minute; does not fail. */
   sweep(): MaybePromise<void>
   /** Frees everything. */
   close(): MaybePromise<void>

@@ -1,8 +1,8 @@
 /**
- * A channel: each event goes to everybody who listens, polls and streams of clients as well as functions of the server.
+ * A channel: each event goes to all listeners, to polls and streams of clients as well as to functions of the server.
  *
- * All waits are served together, once a turn of the event loop, with the events that were published in that turn, which
- * the broker's listener brings.
+ * All waiting clients are served together, once per turn of the event loop, with the events published in that turn,
+ * as received by the broker's listener.
  */
 import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import { reasonOf } from '../base/reason.ts'
@@ -10,17 +10,17 @@ import type { ChannelEvent, ChannelGap, ChannelRead, Unsubscribe } from './broke
 import { EventEncoder, eventsAfter } from './event-encoder.ts'
 import { Source, textOf } from './source.ts'
 
-/** Waits for the events of a channel, for a client (see `Follower`). */
+/** Waits for events of a channel on behalf of a client (see `Follower`). */
 export interface Waiter {
   /** The id of the last event that the client has. */
   readonly cursor: number
-  /** Delivers events, the oldest first. Without a gap, the first of them may be at or before the cursor. */
+  /** Delivers events, oldest first. Without a gap, the first of them may be at or before the cursor. */
   wake(read: ChannelRead): void
   /** Called when the broker is cut off. */
   cutOff(): void
 }
 
-/** An event as a function of the server gets it. */
+/** An event as listeners of the server receive it. */
 interface ReceivedEvent {
   readonly id: number
   /** The published value, parsed from JSON. All listeners share it: do not change it. */
@@ -39,14 +39,14 @@ export class Channel extends Source {
   readonly encoder = new EventEncoder()
   readonly #waiting = new Set<Waiter>()
   readonly #listeners = new Set<Listener>()
-  /** Events that came in this turn of the event loop. */
+  /** Events received in this turn of the event loop. */
   #received: ChannelEvent[] = []
   #gap: ChannelGap | undefined
   #isDelivering = false
   #newestId = 0
 
   /**
-   * Publishes a JSON value to everybody.
+   * Publishes a JSON value to all subscribers.
    * @returns the id of the event: a number with the local broker, a promise of it with others. A rejection is logged,
    *   so the caller need not wait for it
    * @throws TypeError for values that JSON cannot hold
@@ -63,7 +63,7 @@ export class Channel extends Source {
 
   /**
    * Calls a function with each event from now on, in order, at the end of the turn in which it was published. Errors of
-   * the function are logged. With a broker in another process, events arrive only a moment after this call.
+   * the function are logged. With a remote broker, the subscription starts shortly after this call.
    * @returns a function that ends the subscription
    * @throws TypeError when the listener is not a function
    */
@@ -95,17 +95,17 @@ export class Channel extends Source {
     return this.services.broker.read(this.name, since)
   }
 
-  /** Adds a wait; `wake` is called with all events from now on. The wait reads older events itself. */
+  /** Adds a waiter; `wake` is called with all events from now on. The waiter reads older events itself. */
   join(waiter: Waiter): void {
     this.#waiting.add(waiter)
   }
 
-  /** Removes a wait. */
+  /** Removes a waiter. */
   leave(waiter: Waiter): void {
     this.#waiting.delete(waiter)
   }
 
-  /** Ends the waits of clients; functions of the server keep listening. */
+  /** Ends the waits of clients; listeners of the server stay subscribed. */
   cutOff(): void {
     for (const waiter of [...this.#waiting]) waiter.cutOff()
   }
@@ -154,7 +154,7 @@ export class Channel extends Source {
     this.#received = []
     this.#gap = undefined
     this.#isDelivering = false
-    // A waiter with a gap needs nothing from before it.
+    // A waiter with a gap does not need events before it.
     const events = gap === undefined ? received : eventsAfter(received, gap.id)
     const lastId = events.at(-1)?.id ?? gap?.id ?? this.#newestId
     const withoutGap = { events, lastId, gap: false }

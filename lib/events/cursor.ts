@@ -5,8 +5,8 @@ import type { CoreContext as Context } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
 
 /**
- * The cursor that a client has sent, as text or as a number; undefined for anything that is no whole number from 0. One
- * beyond 2^53 is ahead of every id, which is a gap. It is sent back, so it must be one that JSON holds.
+ * Parses the cursor that a client has sent, a string or a number; undefined for anything but a whole number from 0. A
+ * cursor beyond 2^53 is ahead of every id, which is a gap. It is sent back, so it is clamped to what JSON can hold.
  */
 export function cursorOf(value: unknown): number | undefined {
   const id = typeof value === 'string' && /^\d+$/.test(value) ? Math.min(Number(value), Number.MAX_SAFE_INTEGER) : value
@@ -15,11 +15,11 @@ export function cursorOf(value: unknown): number | undefined {
 
 /**
  * Reads `since` from the query; undefined when it is missing.
- * @throws HttpError 400 `bad_cursor` when it is not a whole number from 0, or is there twice
+ * @throws HttpError 400 `bad_cursor` when it is not a whole number from 0, or occurs twice
  */
 export function readSince(ctx: Context): number | undefined {
   if (ctx.rawQuery === '') return undefined
-  // `ctx.query` would stay in memory as long as the request waits.
+  // `ctx.query` would stay in memory while the request waits.
   const [value, ...more] = new URLSearchParams(ctx.rawQuery).getAll('since')
   if (more.length > 0) throw badCursor('The query has "since" more than once: send it once')
   if (value === undefined) return undefined

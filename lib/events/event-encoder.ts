@@ -1,15 +1,15 @@
 /**
- * Encodes the events of a channel: as the answer to a poll and as frames of a stream.
+ * Encodes the events of a channel: as the response to a poll and as frames of a stream.
  *
- * The last result of each kind is kept, since all clients that wait at the newest event get the same bytes. The first
- * and the last id identify it: no event is ever inserted between two others.
+ * The last result of each kind is cached, since all clients that wait for the newest event get the same bytes. The
+ * first and the last id identify it: no event is ever inserted between two others.
  */
 import { Buffer } from 'node:buffer'
 import { endWithText } from '../core/header-section.ts'
 import { jsonType, StreamReply } from '../http/reply.ts'
 import type { ChannelEvent, ChannelRead } from './broker.ts'
 
-/** A longer body is kept as bytes. A shorter one is sent in one piece with the header section, which needs a string. */
+/** Longer bodies are kept as bytes. Shorter ones are sent together with the header section, which needs a string. */
 const maxTextBytes = 4096
 
 /** The encoder of one channel. */
@@ -18,7 +18,7 @@ export class EventEncoder {
   #message: { id: number; text: string } | undefined = undefined
   #frames: { firstId: number; lastId: number; bytes: Buffer } | undefined = undefined
 
-  /** Returns the answer to a poll: `{events: [{id, data}], last_id}`, and with a gap `gap: true`. */
+  /** Returns the response to a poll: `{events: [{id, data}], last_id}`, and with a gap `gap: true`. */
   pollReply({ events, lastId, gap }: ChannelRead): StreamReply {
     const firstId = events[0]?.id ?? Infinity
     const kept = this.#poll
@@ -31,7 +31,7 @@ export class EventEncoder {
 
   /** Returns the frames of one or more events: `id: N`, `data: <json>` (HTML Standard, section 9.2.5). */
   frames(events: readonly ChannelEvent[]): Buffer {
-    const firstId = (events[0] as ChannelEvent).id // There is one.
+    const firstId = (events[0] as ChannelEvent).id // There is at least one.
     const lastId = (events[events.length - 1] as ChannelEvent).id // As above.
     const kept = this.#frames
     if (kept !== undefined && kept.firstId === firstId && kept.lastId === lastId) return kept.bytes
@@ -43,12 +43,12 @@ export class EventEncoder {
   /** Returns the text of an event for a WebSocket. */
   message(event: ChannelEvent): string {
     if (this.#message?.id !== event.id) {
-      this.#message = { id: event.id, text: `{"id":${event.id},"data":${event.text}}` }
+      this.#message = { id: event.id, text: `{"event":"message","id":${event.id},"data":${event.text}}` }
     }
     return this.#message.text
   }
 
-  /** Frees the kept results. */
+  /** Frees the cached results. */
   clear(): void {
     this.#message = undefined
     this.#poll = undefined
@@ -56,7 +56,7 @@ export class EventEncoder {
   }
 }
 
-/** Returns a JSON reply with `Cache-Control: no-store`. The same object may answer many requests. */
+/** Returns a JSON reply with `Cache-Control: no-store`. The same object can answer many requests. */
 export function jsonReply(text: string): StreamReply {
   const length = Buffer.byteLength(text)
   const body = length > maxTextBytes ? Buffer.from(text) : text
@@ -65,7 +65,7 @@ export function jsonReply(text: string): StreamReply {
   return new StreamReply(200, headers, length, (response) => response.end(body))
 }
 
-/** Returns the events with a higher id. The events are in order. */
+/** Returns the events with a higher id. The events must be in order. */
 export function eventsAfter(events: readonly ChannelEvent[], id: number): readonly ChannelEvent[] {
   const at = events.findIndex((event) => event.id > id)
   return at <= 0 ? (at < 0 ? [] : events) : events.slice(at)

@@ -1,14 +1,14 @@
 /**
- * The events of a channel or queue in memory, the oldest first. Events leave at the front, one by one and in constant
- * time: `shift` of a long array moves all that is behind, which makes a queue of a million events take minutes.
+ * The events of a channel or queue in memory, oldest first. Events are removed at the front, one by one and in constant
+ * time: `shift` of a long array moves all other elements, so draining a queue of a million events would take minutes.
  */
 
-/** Entries before the first are dropped from the array when there are this many, and as many as those that are left. */
+/** Removed entries are cut from the array when there are at least this many, and no fewer than remaining ones. */
 const leastDropped = 1024
 
-/** A list that is changed at its ends. */
+/** A list that is modified at its ends. */
 export class EventList<Event> {
-  /** Those before `#first` have left: they are undefined, so that they take no memory. */
+  /** Entries before `#first` were removed: they are undefined, so that they take no memory. */
   readonly #entries: (Event | undefined)[] = []
   #first = 0
 
@@ -22,18 +22,18 @@ export class EventList<Event> {
     return this.#entries[this.#first + index] as Event
   }
 
-  /** Adds an event behind the others. */
+  /** Adds an event at the end. */
   push(event: Event): void {
     this.#entries.push(event)
   }
 
-  /** Puts an event before the others. */
+  /** Adds an event at the front. */
   unshift(event: Event): void {
     if (this.#first === 0) this.#entries.unshift(event)
     else this.#entries[(this.#first -= 1)] = event
   }
 
-  /** Removes and returns the first event; undefined when there is none. */
+  /** Removes and returns the first event; undefined when the list is empty. */
   shift(): Event | undefined {
     if (this.length === 0) return undefined
     const event = this.at(0)
@@ -41,7 +41,7 @@ export class EventList<Event> {
     return event
   }
 
-  /** Removes events at the front, as many as there are at most. */
+  /** Removes up to this many events at the front. */
   dropFirst(count: number): void {
     const end = this.#first + Math.min(count, this.length)
     this.#entries.fill(undefined, this.#first, end)
@@ -53,6 +53,6 @@ export class EventList<Event> {
 
   /** The events from an index on, as an array. */
   slice(from = 0): Event[] {
-    return this.#entries.slice(this.#first + from) as Event[] // None of them has left.
+    return this.#entries.slice(this.#first + from) as Event[] // None of them was removed.
   }
 }

@@ -1,10 +1,11 @@
 /**
  * The channels and queues of one server, by name.
  *
- * A channel or queue is forgotten when it was not used for as long as it keeps events, and at least an hour, so that
- * names made of user ids do not fill the memory. Code that still holds the object can go on using it.
+ * A channel or queue is dropped when it was not used for as long as it keeps events, and at least an hour, so that
+ * names made of user ids do not exhaust the memory. Code that still holds the object can keep using it.
  */
 import { performance } from 'node:perf_hooks'
+import type { SourceOptions } from 'svc'
 import { reasonOf } from '../base/reason.ts'
 import { Heartbeat } from '../base/heartbeat.ts'
 import { hasToken } from '../base/token.ts'
@@ -16,7 +17,7 @@ import type { Broker, SourceLimits } from './broker.ts'
 import { Channel } from './channel.ts'
 import { LocalBroker } from './local-broker.ts'
 import { Queue } from './queue.ts'
-import { defaultLimits, limitsOf, type EventCounts, type SourceOptions, type SourceServices } from './source.ts'
+import { defaultLimits, limitsOf, type EventCounts, type SourceServices } from './source.ts'
 
 /** The options of `createEvents`. */
 export interface EventsOptions {
@@ -41,19 +42,19 @@ export interface EventStatus extends Readonly<EventCounts> {
 /** The channels and queues of one server. */
 export interface Events {
   /**
-   * Returns the channel with a name; the first use creates it. Each of its events goes to everybody.
+   * Returns the channel with a name; the first use creates it. Each of its events goes to all subscribers.
    * @throws TypeError for a name that is not a string or is empty, and for wrong options
    * @throws Error when it exists with other options
    */
   readonly channel: (name: string, options?: SourceOptions) => Channel
   /** Returns the queue with a name; each of its events goes to one client. Works and throws as `channel` does. */
   readonly queue: (name: string, options?: SourceOptions) => Queue
-  /** Warns that an answer will not have the `Cache-Control` that its action has set, unless that has `no-store`. */
+  /** Warns that a response will not have the `Cache-Control` that its action set, unless that has `no-store`. */
   checkCacheControl(ctx: CoreContext): void
   status(): EventStatus
-  /** Forgets old events and unused channels and queues. Called once a minute. */
+  /** Drops old events and unused channels and queues. Called once a minute. */
   sweep(): void
-  /** Frees everything. Call when no request waits any more. */
+  /** Frees everything. Call it when no request is waiting. */
   close(): Promise<void>
 }
 
@@ -123,7 +124,7 @@ export function createEvents(options: EventsOptions): Events {
     const { maxEvents, maxAgeMs } = source.limits
     if (limits === undefined || (limits.maxEvents === maxEvents && limits.maxAgeMs === maxAgeMs)) return source
     const has = `it has events ${maxEvents} and age_s ${maxAgeMs / 1000}`
-    throw new Error(`Cannot open ${what} with other options: ${has}, from its first use: give them there`)
+    throw new Error(`Cannot open ${what} with other options: ${has} from its first use: set them there`)
   }
 
   function sweep(): void {
@@ -138,7 +139,7 @@ export function createEvents(options: EventsOptions): Events {
     checkCacheControl: (ctx) => {
       const set = ctx.outgoingIfAny?.get('Cache-Control')
       if (set === undefined || hasToken(set, 'no-store')) return
-      const message = `Cache-Control "${set}" is replaced: what waits for events is no-store`
+      const message = `Cache-Control "${set}" is replaced: responses that wait for events are no-store`
       replaced.say(message, ctx.routeName, { request: ctx, isLabelled: true })
     },
     status: () => ({ ...counts, dropped: broker.dropped }),
@@ -151,7 +152,7 @@ export function createEvents(options: EventsOptions): Events {
   }
 }
 
-/** Whether the error says that the broker is away, which its connection has logged already. */
+/** Whether the error means that the broker is away, which its connection has logged already. */
 function isAway(error: unknown): boolean {
   return isHttpError(error) && error.code === 'shared_away'
 }

@@ -1,15 +1,16 @@
 /**
- * The context members of events: `channel(name)`, `queue(name)`, the replies `longPoll` and `sse` that wait for their
- * events, `live`, which is one of the two, and `hold`, which waits for work of the application.
+ * The context members for events: `channel(name)`, `queue(name)`, the replies `longPoll` and `sse` that wait for their
+ * events, `live`, which is either of them, and `hold`, which waits for work of the application.
  */
+import type { HoldOptions, LongPollOptions, SseOptions } from 'svc'
 import type { CoreContext as Context } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
 import type { Channel } from './channel.ts'
 import type { Events } from './events.ts'
-import { hold, type HeldWork, type HoldOptions } from './hold.ts'
-import { longPoll, type LongPollOptions } from './long-poll.ts'
+import { hold, type HeldWork } from './hold.ts'
+import { longPoll } from './long-poll.ts'
 import type { Queue } from './queue.ts'
-import { sse, type SseOptions } from './sse.ts'
+import { sse } from './sse.ts'
 
 const streamType = /\btext\/event-stream\b/i
 
@@ -23,7 +24,7 @@ export function eventsFeature({ channel, queue, checkCacheControl }: Events): Fe
     checkCacheControl(ctx)
     return (ctx.reply = sse(ctx, source, options))
   }
-  // What `/svc-live.js` and other clients of a live page ask: a stream when they name its type, else a poll.
+  // For `/svc-live.js` and other clients of a live page: a stream when they accept its type, else a poll.
   const makeLive = (ctx: Context) => (source: Channel) =>
     streamType.test(ctx.header('accept') ?? '') ? makeSse(ctx)(source) : makeLongPoll(ctx)(source)
   const makeHold = (ctx: Context) => (work: HeldWork, options?: HoldOptions) => (ctx.reply = hold(ctx, work, options))

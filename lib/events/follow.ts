@@ -1,6 +1,6 @@
 /**
- * Follows a channel for a client, a stream, a WebSocket or a poll that waits: each event once, in order, from a cursor
- * on. It first catches up: it reads older events, piece by piece, as fast as the client takes them. After that the
+ * Follows a channel for a client, a stream, a WebSocket or a waiting poll: each event once, in order, starting at a
+ * cursor. It first catches up: it reads older events in pieces, as fast as the client accepts them. After that the
  * channel wakes it for each new event.
  */
 import type { ChannelEvent, ChannelRead } from './broker.ts'
@@ -11,28 +11,28 @@ import { eventsAfter } from './event-encoder.ts'
 /** The client of a follower. */
 interface Receiver {
   /**
-   * Sends events, or tells of a gap before them, or both.
-   * @returns false when the client has to take them before it gets more
+   * Sends events, or reports a gap before them, or both.
+   * @returns false when the client must read them before it gets more
    */
   send(read: ChannelRead): boolean
-  /** Resolves when the client has taken what was sent. */
+  /** Resolves when the client has read everything sent. */
   drained(): Promise<unknown>
-  /** Called when the follower has stopped, since the broker is cut off or, with an error, has failed. */
+  /** Called when the follower has stopped, because the broker is cut off or, with an error, has failed. */
   stopped(error?: unknown): void
 }
 
 /** The sending side of a WebSocket. */
 export interface Sink {
-  /** Sends a text; false when the connection is closed, or was cut since its client does not read. */
+  /** Sends a text; false when the connection is closed, or was cut because its client does not read. */
   send(text: string): boolean
-  /** Bytes that the client has not taken yet. */
+  /** Bytes that the client has not read yet. */
   readonly bufferedAmount: number
-  /** Resolves when the client has taken them, or the connection has ended. */
+  /** Resolves when the client has read them, or the connection has ended. */
   drained(): Promise<void>
 }
 
 const retryMs = 1000
-/** While catching up, events of about so many characters are sent at once. */
+/** While catching up, about this many characters of events are sent at once. */
 const pieceLength = 65_536
 
 /** Follows one channel for one client. */
@@ -40,15 +40,15 @@ export class Follower implements Waiter {
   #isOver = false
   readonly #channel: Channel
   readonly #receiver: Receiver
-  /** Undefined as long as it is to begin at the newest event and the broker has not told which one that is. */
+  /** Undefined while it is to begin at the newest event and the broker has not returned its id. */
   #cursor: number | undefined
   #isLost: boolean
-  /** The catch-up that is under way. */
+  /** The catch-up in progress. */
   #catchUp: object | undefined
 
   /**
-   * @param cursor the id of the last event that the client has; undefined: it begins with the next event
-   * @param isLost whether the client has sent a cursor that is none: it is told of a gap
+   * @param cursor the id of the last event that the client has; undefined to begin with the next event
+   * @param isLost whether the client has sent an invalid cursor: it gets a gap
    */
   constructor(channel: Channel, receiver: Receiver, cursor: number | undefined, isLost: boolean) {
     this.#channel = channel
@@ -66,7 +66,7 @@ export class Follower implements Waiter {
     return this.#catchUp !== undefined
   }
 
-  /** Begins, or goes on after it has stopped. Never rejects. */
+  /** Begins, or resumes after it has stopped. Never rejects. */
   async begin(): Promise<void> {
     const channel = this.#channel
     const own = (this.#catchUp = {})
@@ -78,7 +78,7 @@ export class Follower implements Waiter {
       this.#isLost = false
       channel.join(this)
       if (!channel.isListening) await channel.listen()
-      // A cursor that is ahead is a gap, which the first read tells.
+      // A cursor that is ahead is a gap, which the first read reports.
       let isCurrent = this.#cursor === channel.newestId
       while (!this.#isOver && this.#catchUp === own && !isCurrent) {
         const read = await channel.read(this.cursor)
@@ -92,14 +92,14 @@ export class Follower implements Waiter {
     }
   }
 
-  /** Ends it. */
+  /** Ends following. */
   end(): void {
     this.#isOver = true
     this.#channel.leave(this)
   }
 
   wake(read: ChannelRead): void {
-    if (this.#isOver || this.isCatchingUp) return // Its own read finds them.
+    if (this.#isOver || this.isCatchingUp) return // The catch-up reads them.
     this.#send(read.gap ? read : { ...read, events: eventsAfter(read.events, this.cursor) })
   }
 
@@ -124,11 +124,11 @@ export class Follower implements Waiter {
 }
 
 /**
- * Sends the events of a channel to a WebSocket: as text, `{"id", "data"}`. While the broker is away it waits, since the
- * connection stays open, and catches up when the broker is back.
- * @param since the id of the last event that the client has; undefined or null: from the next event on. Anything that
- *   is no whole number from 0 is told as a gap
- * @returns what ends it
+ * Sends the events of a channel to a WebSocket: as text, `{"event": "message", "id", "data"}`, and `{"event": "gap",
+ * "data": {"last_id"}}`. While the broker is away the connection stays open, and it catches up when the broker is back.
+ * @param since the id of the last event that the client has; undefined or null: from the next event on. Anything but
+ *   a whole number from 0 is reported as a gap
+ * @returns a function that ends it
  * @throws TypeError when the source is not a channel
  */
 export function follow(channel: unknown, since: unknown, sink: Sink): () => void {
@@ -139,14 +139,14 @@ export function follow(channel: unknown, since: unknown, sink: Sink): () => void
   let retry: NodeJS.Timeout | undefined
   const receiver: Receiver = {
     send: ({ events, lastId, gap }) => {
-      if (gap) sink.send(`{"gap":true,"last_id":${lastId}}`)
+      if (gap) sink.send(`{"event":"gap","data":{"last_id":${lastId}}}`)
       for (const event of events) if (!sink.send(channel.encoder.message(event))) break
       return sink.bufferedAmount <= pieceLength
     },
     drained: () => sink.drained(),
     stopped: (error) => {
       const { name, services } = channel
-      if (error !== undefined) services.logError(`channel "${name}": a WebSocket cannot follow it for a moment`, error)
+      if (error !== undefined) services.logError(`channel "${name}": a WebSocket cannot follow it, retrying`, error)
       clearTimeout(retry)
       retry = setTimeout(() => void follower.begin(), retryMs).unref()
     },
@@ -160,7 +160,7 @@ export function follow(channel: unknown, since: unknown, sink: Sink): () => void
   }
 }
 
-/** The first of the events. */
+/** The first events, up to the piece length. */
 function pieceOf(events: readonly ChannelEvent[]): readonly ChannelEvent[] {
   let length = 0
   const end = events.findIndex(({ text }) => (length += text.length) >= pieceLength)

@@ -1,11 +1,12 @@
 /**
- * `ctx.hold(work)`: waits for work of the application. It takes a worker of the long polls, and the value of the
+ * `ctx.hold(work)`: waits for work of the application. It takes a worker of the long-poll pool, and the value of the
  * promise is the reply, as if the action had returned it.
  *
- * Surprise: the work starts when it has its worker, after the action and the middleware have returned. Changes that it
- * makes to the session are not saved. The worker is free when the wait is over, even if the work ignores the signal and
- * goes on.
+ * Surprise: the work starts when it has its worker, after the action and the middleware have returned. Its changes to
+ * the session are not saved. The worker is free when the wait is over, even if the work ignores the signal and
+ * continues.
  */
+import type { HoldOptions } from 'svc'
 import { isAbortError } from '../base/reason.ts'
 import type { CoreContext as Context } from '../http/context.ts'
 import { ParkedReply, type EndReason } from '../http/parked.ts'
@@ -15,12 +16,6 @@ import { checkTimeout } from './source.ts'
 
 /** Returns a promise of the reply. The signal aborts at a disconnect, at the time-out and when the server stops. */
 export type HeldWork = (signal: AbortSignal) => unknown
-
-/** The options of `ctx.hold(work, options)`. */
-export interface HoldOptions {
-  /** Seconds from 0 after the action has returned. By default and at most `pool_rest.stream_timeout_s`. */
-  readonly timeout_s?: number
-}
 
 /**
  * Makes the reply that waits for work of the application.
@@ -56,7 +51,7 @@ class HeldReply extends ParkedReply {
     const { ctx } = this
     this.#started = true
     ctx.reply = undefined
-    // Called within the promise, so that an error that it throws is a rejection too.
+    // Called within the promise, so that a thrown error becomes a rejection.
     new Promise((resolve) => resolve(this.#work(ctx.signal))).then(
       (value) => this.#finish(value),
       (error: unknown) => this.#failed(error),

@@ -1,9 +1,9 @@
 /**
- * Keeps the events of the broker in memory over a planned restart: at the stop they go to the file `events` in the
- * cache folder, the next start takes them up, and the file goes when that server listens. So after a crash there is
- * none, and clients are told of a gap: a file that was taken up before would give ids a second time.
+ * Persists the events of the in-memory broker across a planned restart: the stop writes them to the file `events` in
+ * the cache folder, the next start restores them, and removes the file once the server listens. So after a crash there
+ * is no file, and clients get a gap: restoring the same file twice would reuse ids.
  *
- * The file begins with a line: its format and the SHA-256 of what follows, a line of JSON for each channel and queue.
+ * The first line of the file has its format and the SHA-256 of the rest, a line of JSON for each channel and queue.
  */
 import { createHash } from 'node:crypto'
 import { readFileSync, renameSync, rmSync } from 'node:fs'
@@ -20,19 +20,19 @@ const version = '1'
 const format = `svc-events ${version}`
 const mostBytes = 64 * 2 ** 20
 const writeMs = 5000
-/** How many bytes an event takes in the file, on top of its text: an estimate for the limit above. */
-const bytesBeside = 32
+/** The bytes of an event in the file besides its text: an estimate for the limit above. */
+const overheadBytes = 32
 
-const unreadAdvice = 'to have its events, stop the server, give the file to the user that the server runs as, under the'
-  + ' name it had, and start it'
+const unreadAdvice = 'to restore them, stop the server, give the file to the user that the server runs as, under its'
+  + ' old name, and start the server'
 
-/** The events of one broker, over restarts. */
+/** The events of one broker, across restarts. */
 export class KeptEvents {
   readonly #broker: LocalBroker
   readonly #file: string
   readonly #log: Pick<LogPort, 'info' | 'warn'>
   readonly #mostMs: number
-  #isTakenUp = false
+  #isRestored = false
   #served = false
 
   /**
@@ -46,14 +46,14 @@ export class KeptEvents {
     this.#mostMs = mostMs
   }
 
-  /** Takes up what the last run has kept. Call it before anything is published. */
-  takeUp(): void {
+  /** Restores the events of the last run. Call it before anything is published. */
+  restore(): void {
     let content
     try {
       content = readFileSync(this.#file, 'utf8')
     } catch (error) {
-      const isThere = (error as NodeJS.ErrnoException).code !== 'ENOENT'
-      if (isThere) this.#setAside('unread', `${reasonOf(error)}; ${unreadAdvice}`)
+      const exists = (error as NodeJS.ErrnoException).code !== 'ENOENT'
+      if (exists) this.#setAside('unread', `${reasonOf(error)}; ${unreadAdvice}`)
       return
     }
     const [first = '', ...lines] = content.split('\n')
@@ -66,28 +66,28 @@ export class KeptEvents {
     if (first !== `${format} ${sumOf(text)}`) return this.#setAside('damaged', 'it is damaged')
     const sources = sourcesIn(lines.slice(0, -1))
     if (sources === undefined) return this.#setAside('damaged', 'it has content that svc does not write')
-    this.#broker.takeUp(sources)
-    this.#isTakenUp = true
-    this.#log.info(`taken up from the last run: ${countOf(sources)}`)
+    this.#broker.restore(sources)
+    this.#isRestored = true
+    this.#log.info(`restored from the last run: ${countOf(sources)}`)
   }
 
-  /** Removes the file that was taken up. Call it when the server listens. */
+  /** Removes the restored file. Call it once the server listens. */
   served(): void {
     this.#served = true
-    if (!this.#isTakenUp) return
+    if (!this.#isRestored) return
     try {
       rmSync(this.#file, { force: true })
     } catch (error) {
-      this.#log.warn(`Cannot remove ${this.#file}, from which the events were taken up: ${reasonOf(error)}; remove it`)
+      this.#log.warn(`Cannot remove ${this.#file}, from which the events were restored: ${reasonOf(error)}; remove it`)
     }
   }
 
-  /** Writes the file, unless the server has never served. Call it when nothing is published any more; never rejects. */
+  /** Writes the file, unless the server never served. Call it when publishing has ended; never rejects. */
   async save(): Promise<void> {
     const sources = this.#served ? this.#broker.contents() : []
     if (sources.length === 0) return
     const dropped = dropOldest(sources)
-    if (dropped > 0) this.#log.warn(`${dropped} events are not kept over the restart: ${mostBytes / 2 ** 20} MiB are`)
+    if (dropped > 0) this.#log.warn(`dropped ${dropped} events: a restart keeps at most ${mostBytes / 2 ** 20} MiB`)
     const text = sources.map((source) => `${JSON.stringify(source)}\n`).join('') // An Infinity becomes null.
     try {
       await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 })
@@ -96,7 +96,7 @@ export class KeptEvents {
       this.#log.info(`kept for the next start: ${countOf(sources)}`)
     } catch (error) {
       const reason = isAbortError(error) ? `the disk took longer than ${this.#mostMs / 1000} s` : reasonOf(error)
-      this.#log.warn(`Cannot keep the events in ${this.#file}: ${reason}; clients are told of a gap`)
+      this.#log.warn(`Cannot keep the events in ${this.#file}: ${reason}; clients get a gap`)
     }
   }
 
@@ -108,11 +108,11 @@ export class KeptEvents {
     } catch (error) {
       outcome = `it cannot be set aside: ${reasonOf(error)}`
     }
-    this.#log.warn(`Cannot take up the events in ${this.#file}: ${reason}; clients are told of a gap; ${outcome}`)
+    this.#log.warn(`Cannot restore the events in ${this.#file}: ${reason}; clients get a gap; ${outcome}`)
   }
 }
 
-/** Parses the lines of a file whose checksum is right; undefined when a line is none that {@link KeptEvents} writes. */
+/** Parses the lines of a file with a valid checksum; undefined if {@link KeptEvents} does not write such a line. */
 function sourcesIn(lines: readonly string[]): KeptSource[] | undefined {
   try {
     const sources = lines.map((line) => sourceIn(JSON.parse(line)))
@@ -141,11 +141,11 @@ function isEvent(value: unknown): value is KeptSource['events'][number] {
   return Number.isFinite(at) && typeof text === 'string' && isJsonLine(text)
 }
 
-/** Drops the oldest events past the most bytes. Returns their number. */
+/** Drops the oldest events past the byte limit. Returns their number. */
 function dropOldest(sources: readonly KeptSource[]): number {
   const newestFirst = sources.flatMap(({ events }) => events.toReversed()).sort((a, b) => b.at - a.at)
   let bytes = 0
-  const tooOld = newestFirst.findIndex(({ text }) => (bytes += Buffer.byteLength(text) + bytesBeside) > mostBytes)
+  const tooOld = newestFirst.findIndex(({ text }) => (bytes += Buffer.byteLength(text) + overheadBytes) > mostBytes)
   if (tooOld < 0) return 0
   const kept = new Set(newestFirst.slice(0, tooOld))
   for (const { events } of sources) {
@@ -162,5 +162,5 @@ function sumOf(text: string): string {
 
 function countOf(sources: readonly KeptSource[]): string {
   const count = sources.reduce((sum, { events }) => sum + events.length, 0)
-  return `${count} events of ${sources.length} channels and queues`
+  return `${count} events in ${sources.length} channels and queues`
 }

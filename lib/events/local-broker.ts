@@ -1,9 +1,9 @@
 /**
- * The broker of one process: holds channels and queues in memory and returns every result at once.
+ * The broker of one process: holds channels and queues in memory and returns every result synchronously.
  *
- * After a planned restart it goes on where it was (`kept-events.ts`). After a crash all is gone, but ids keep growing:
- * the first id of a channel is the time of its creation in microseconds since 1970, which is higher than every id
- * before the crash. So a client with an older cursor is told of the gap.
+ * After a planned restart it resumes where it stopped (`kept-events.ts`). A crash loses all events, but ids keep
+ * growing: the first id of a channel is the time of its creation in microseconds since 1970, which is higher than every
+ * id before the crash. So a client with an older cursor gets a gap.
  */
 import { performance } from 'node:perf_hooks'
 import { EventList } from './event-list.ts'
@@ -12,7 +12,7 @@ import type { SourceLimits, Unsubscribe } from './broker.ts'
 
 type Synchronous<M> = M extends (...given: infer A) => infer R ? (...given: A) => Exclude<R, Promise<unknown>> : M
 
-/** A broker that returns every result at once, never a promise. */
+/** A broker that returns every result directly, never a promise. */
 export type SynchronousBroker = { readonly [Member in keyof Broker]: Synchronous<Broker[Member]> }
 
 interface StoredChannelEvent extends ChannelEvent {
@@ -24,36 +24,36 @@ interface StoredQueueEvent extends QueueEvent {
   left: number
 }
 
-/** A channel or queue as it is kept over a restart. */
+/** A channel or queue as persisted across a restart. */
 export interface KeptSource {
   readonly kind: 'channel' | 'queue'
   readonly name: string
   readonly limits: SourceLimits
-  /** Of a channel: the id of its newest event. */
+  /** For a channel: the id of its newest event. */
   readonly lastId: number
-  /** The oldest first, each with its time in milliseconds since 1970. */
+  /** Oldest first, each with its time in milliseconds since 1970. */
   readonly events: { readonly text: string; readonly at: number }[]
 }
 
 /** The stored events and the listeners of a channel or queue. */
 class Store<E extends { readonly at: number }, Given extends unknown[]> {
-  /** The oldest first; `at` is by the monotonic clock. */
+  /** Oldest first; `at` is by the monotonic clock. */
   readonly events = new EventList<E>()
   readonly listeners = new Set<(...given: Given) => void>()
   limits: SourceLimits = initialLimits
-  /** Of a channel: the newest id; before the first event, the id before it. */
+  /** For a channel: the newest id; before the first event, the id before it. */
   lastId = 0
   /** The time of the last use, by the monotonic clock. */
   usedAt = 0
 
-  /** Each call makes a subscription of its own, even with a listener that is subscribed already. */
+  /** Adds a subscription, even if the listener is subscribed already. */
   addListener(listener: (...given: Given) => void): Unsubscribe {
     const added = (...given: Given): void => listener(...given)
     this.listeners.add(added)
     return () => void this.listeners.delete(added)
   }
 
-  /** Removes the oldest events that are over the limits. Returns their number. */
+  /** Removes the oldest events past the limits. Returns their number. */
   trim(now: number): number {
     const { events, limits } = this
     let count = Math.max(0, events.length - limits.maxEvents)
@@ -82,7 +82,7 @@ export class LocalBroker implements SynchronousBroker {
   readonly #wallNow: () => number
   readonly #channels = new Map<string, ChannelStore>()
   readonly #queues = new Map<string, QueueStore>()
-  /** The highest id of the channels that were forgotten. */
+  /** The highest id of the dropped channels. */
   #highestForgotten = 0
   dropped = 0
 
@@ -144,14 +144,14 @@ export class LocalBroker implements SynchronousBroker {
     for (const listener of queue.listeners) listener()
   }
 
-  /** Does nothing: events that were taken are not stored. */
+  /** No-op: taken events are not stored. */
   handedOut(): void {}
 
   onAvailable(name: string, listener: () => void): Unsubscribe {
     return this.#use(this.#queues, name).addListener(listener)
   }
 
-  /** Does nothing: a broker in the same process cannot be cut off. */
+  /** No-op: a broker in the same process cannot be cut off. */
   onCutOff(): void {}
 
   sweep(): void {
@@ -168,7 +168,7 @@ export class LocalBroker implements SynchronousBroker {
     }
   }
 
-  /** All that is stored, to be kept over a restart. */
+  /** Returns everything stored, to persist it across a restart. */
   contents(): KeptSource[] {
     this.sweep()
     const wallMs = this.#wallNow() - this.#now()
@@ -179,8 +179,8 @@ export class LocalBroker implements SynchronousBroker {
     return [...kept('channel', this.#channels), ...kept('queue', this.#queues)]
   }
 
-  /** Takes up what was kept. Call it before anything is published. */
-  takeUp(sources: readonly KeptSource[]): void {
+  /** Restores persisted events. Call it before anything is published. */
+  restore(sources: readonly KeptSource[]): void {
     const now = this.#now()
     const wallMs = this.#wallNow() - now
     for (const { kind, name, limits, lastId, events } of sources) {
@@ -188,7 +188,7 @@ export class LocalBroker implements SynchronousBroker {
       store.limits = limits
       store.lastId = lastId
       const firstId = lastId - events.length + 1
-      // An event of a time that is still to come, since the clock was set back, is as old as one of now.
+      // If the clock was set back, an event from the future counts as published now.
       events.forEach(({ text, at }, index) => {
         store.events.push({ id: firstId + index, text, at: Math.min(now, at - wallMs), left: 0 })
       })
@@ -204,7 +204,7 @@ export class LocalBroker implements SynchronousBroker {
     this.dropped += queue.trim(queue.usedAt)
   }
 
-  /** The store of a name; its first use makes it. */
+  /** The store of a name, created on first use. */
   #use<E extends { readonly at: number }, G extends unknown[]>(stores: Map<string, Store<E, G>>, name: string) {
     let store = stores.get(name)
     if (store === undefined) {

@@ -1,9 +1,10 @@
 /**
- * Long polls: a GET that is answered when there is an event, or with an empty answer after its time-out.
+ * Long polls: a GET that is answered when there is an event, or with an empty response after its timeout.
  *
- * The answers are never compressed: one body serves all waiting clients, and compressing it for each costs more than it
+ * Responses are never compressed: one body serves all waiting clients, and compressing it for each costs more than it
  * saves.
  */
+import type { LongPollOptions } from 'svc'
 import type { CoreContext as Context } from '../http/context.ts'
 import type { StreamReply } from '../http/reply.ts'
 import { ParkedReply, type EndReason } from '../http/parked.ts'
@@ -15,23 +16,12 @@ import { Follower } from './follow.ts'
 import { Queue, QueuePoll } from './queue.ts'
 import { checkOptions, checkTimeout } from './source.ts'
 
-/** The options of `ctx.longPoll(source, options)`. */
-export interface LongPollOptions {
-  /** Seconds from 0 until the empty answer; 30 by default. */
-  readonly timeout_s?: number
-  /**
-   * The form of the answer. For a queue `simple`, the default: `{ok: true, event}`; or `typed`: `{type: 'event', data}`
-   * and `{type: 'idle'}`. For a channel `cursor`: `{events: [{id, data}], last_id}`.
-   */
-  readonly form?: 'simple' | 'typed' | 'cursor'
-}
-
 const defaultTimeoutSeconds = 30
 const optionNames = ['timeout_s', 'form']
 
 /**
  * Makes the reply that waits for events.
- * @param source a queue, or a channel, which is read from the query's `since` on
+ * @param source a queue, or a channel, which is read starting at the query's `since`
  * @throws TypeError for another source and for wrong options
  * @throws HttpError 400 `bad_cursor` when `since` is not a whole number from 0
  */
@@ -95,19 +85,19 @@ class ChannelPoll extends ParkedReply {
     return after(this.#cursor ?? this.#channel.last_id, (lastId) => this.#emptyReply(lastId))
   }
 
-  // ---- what the follower calls ----
+  // ---- called by the follower ----
 
-  /** Answers. */
+  /** Sends the response. */
   send(read: ChannelRead): boolean {
     this.#follower?.end()
-    const lastId = read.events.at(-1)?.id ?? read.lastId // There may be more events than these.
+    const lastId = read.events.at(-1)?.id ?? read.lastId // The channel may have more events than these.
     return this.answer(this.#channel.encoder.pollReply({ ...read, lastId }))
   }
 
-  /** Has nothing to do: one answer is all. */
+  /** No-op: a poll sends one response. */
   async drained(): Promise<void> {}
 
-  /** Ends the wait as a time-out does, or with the error of the broker. */
+  /** Ends the wait as a timeout does, or with the error of the broker. */
   stopped(error?: unknown): void {
     if (error === undefined) this.answer(this.#emptyReply(this.#cursor ?? 0))
     else this.fail(error)

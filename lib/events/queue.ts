@@ -1,8 +1,8 @@
 /**
- * A queue: each event goes to one client, the first that waits, and is kept until a client asks.
+ * A queue: each event goes to one client, the one that has waited longest, or is kept until a client polls.
  *
- * An event is taken from the broker only when a client can get it, and is put back when that client has disconnected in
- * the meantime. A pipelined poll, whose answer has to wait for an earlier one on its connection, is skipped until its
+ * An event is taken from the broker only when a client can get it, and is put back if that client disconnects in the
+ * meantime. A pipelined poll, whose response has to wait for an earlier one on its connection, is skipped until its
  * turn comes: its event could be lost before it is sent.
  */
 import { ParkedReply, type EndReason } from '../http/parked.ts'
@@ -13,10 +13,10 @@ import type { QueueEvent, Unsubscribe } from './broker.ts'
 import { jsonReply } from './event-encoder.ts'
 import { Source, textOf } from './source.ts'
 
-/** The form of the answers: `{ok: true, event}`, or `{type: 'event', data}` and `{type: 'idle'}`. */
+/** The form of the responses: `{ok: true, event}`, or `{type: 'event', data}` and `{type: 'idle'}`. */
 type QueueForm = 'simple' | 'typed'
 
-/** The empty answers. */
+/** The empty responses. */
 const emptyReplies = { simple: jsonReply('{"ok":true,"event":null}'), typed: jsonReply('{"type":"idle"}') }
 
 /** A poll that waits for an event of a queue. */
@@ -54,12 +54,12 @@ export class QueuePoll extends ParkedReply {
     return jsonReply(this.#form === 'simple' ? `{"ok":true,"event":${text}}` : `{"type":"event","data":${text}}`)
   }
 
-  /** Ends the wait with an event. Returns false when it is over or its client has disconnected: try the next one. */
+  /** Ends the wait with an event. Returns false if it is over or its client has disconnected: try the next one. */
   deliver(event: QueueEvent): boolean {
     return this.answer(this.answerWith(event))
   }
 
-  /** Ends the wait as a time-out does, since the broker is cut off. */
+  /** Ends the wait as a timeout does, because the broker is cut off. */
   cutOff(): void {
     this.#queue.leave(this)
     this.answer(emptyReplies[this.#form])
@@ -68,7 +68,7 @@ export class QueuePoll extends ParkedReply {
 
 /** A queue. Opened with `ctx.queue(name)`. */
 export class Queue extends Source {
-  /** The one that has waited longest is first. */
+  /** The longest waiting first. */
   readonly #waiting = new Set<QueuePoll>()
   /** Whether the broker may have events. */
   #mayHave = true
@@ -76,7 +76,7 @@ export class Queue extends Source {
   #handingOut = false
 
   /**
-   * Appends a JSON value. It goes to the client that has waited longest, or is kept for the next one.
+   * Appends a JSON value. It goes to the client that has waited longest, or is kept for the next poll.
    * @returns nothing with the local broker, a promise with others. A rejection is logged, so the caller need not wait
    *   for it
    * @throws TypeError for values that JSON cannot hold
@@ -92,7 +92,7 @@ export class Queue extends Source {
 
   // ---- for polls ----
 
-  /** Returns the reply with an event that is there already; undefined when there is none or other polls came first. */
+  /** Returns a reply with an available event; undefined if there is none or other polls came first. */
   takeFor(waiter: QueuePoll): MaybePromise<StreamReply | undefined> {
     this.checkReach()
     if (this.#waiting.size > 0 || !isReachable(waiter)) return undefined
@@ -173,10 +173,10 @@ export class Queue extends Source {
       this.#waiting.delete(waiter)
       if (waiter.deliver(event)) return this.#handedOut(event)
     }
-    await this.#putBack(event) // Nobody is left.
+    await this.#putBack(event) // No client is left.
   }
 
-  /** Takes an event. One that is announced in the meantime may be there afterwards. */
+  /** Takes an event. An event announced in the meantime may be available afterwards. */
   #take(): MaybePromise<QueueEvent | undefined> {
     this.#mayHave = false
     return after(this.services.broker.take(this.name), (event) => {
@@ -185,7 +185,7 @@ export class Queue extends Source {
     })
   }
 
-  /** The one that has waited longest of those that can be answered now. */
+  /** The longest waiting poll that can be answered now. */
   #first(): QueuePoll | undefined {
     for (const waiter of this.#waiting) if (isReachable(waiter)) return waiter
     return undefined
@@ -201,7 +201,7 @@ export class Queue extends Source {
   }
 }
 
-/** Whether an answer that is written now is sent now: connected, and first on its connection. */
+/** Whether a response written now is sent now: connected, and first on its connection. */
 function isReachable(waiter: QueuePoll): boolean {
   return !waiter.ctx.gone && waiter.ctx.response.socket !== null
 }

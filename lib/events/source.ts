@@ -1,18 +1,11 @@
 /**
  * The common part of channels and queues: their options, the subscription to the broker, and the text of an event.
  */
+import type { SourceOptions } from 'svc'
 import type { Heartbeat } from '../base/heartbeat.ts'
 import { jsonText } from '../base/json-text.ts'
 import type { MaybePromise } from '../base/maybe-promise.ts'
 import type { Broker, SourceLimits, Unsubscribe } from './broker.ts'
-
-/** How much a source keeps. Given at its first use; later uses give the same options or none. */
-export interface SourceOptions {
-  /** The most events, from 1 to 1,000,000; 1000 by default. */
-  readonly events?: number
-  /** How long an event is kept, in seconds above 0; 3600 by default. */
-  readonly age_s?: number
-}
 
 /** Counters since the start. */
 export interface EventCounts {
@@ -20,7 +13,7 @@ export interface EventCounts {
   published: number
   /** Events delivered, counted once for each client that got one. */
   delivered: number
-  /** Streams that were cut because their clients did not read. */
+  /** Streams cut because their clients did not read. */
   slow: number
 }
 
@@ -29,13 +22,13 @@ export interface SourceServices {
   readonly broker: Broker
   readonly counts: EventCounts
   readonly heartbeat: Heartbeat
-  /** Set while the broker is cut off: requests that would wait are answered with this error. */
+  /** Set while the broker is cut off: requests that would wait fail with this error. */
   readonly cutOff: Error | undefined
-  /** Logs an error that no caller gets. Skips "the broker is away", which the broker logs itself. */
+  /** Logs an error that reaches no caller. Skips "the broker is away", which the broker logs itself. */
   readonly logError: (message: string, error: unknown) => void
-  /** Returns the outcome, and logs its rejection, so that the application need not wait for it. */
+  /** Returns the outcome and logs its rejection, so that the application need not handle it. */
   readonly logRejection: <T>(message: string, outcome: MaybePromise<T>) => MaybePromise<T>
-  /** Logs input from another process that was ignored, at most once a second. */
+  /** Logs ignored input from another process, at most once a second. */
   readonly logDamaged: (message: string) => void
   /** Logs that a stream was cut. */
   readonly logSlow: (message: string) => void
@@ -50,8 +43,8 @@ const retryMs = 1000
 const maxEventsLimit = 1_000_000
 
 /**
- * A channel or queue with its subscription to the broker. The subscription is made for the first wait and ends when the
- * source has long been idle.
+ * A channel or queue with its subscription to the broker. The subscription starts with the first wait and ends when the
+ * source has been idle for long.
  */
 export abstract class Source {
   readonly name: string
@@ -70,12 +63,12 @@ export abstract class Source {
     this.services = services
   }
 
-  /** Whether nobody waits or listens. */
+  /** Whether there are no waits and no listeners. */
   abstract get isIdle(): boolean
   /** Called when the broker is cut off: ends all waits. */
   abstract cutOff(): void
 
-  /** Starts the subscription at the broker. */
+  /** Subscribes at the broker. */
   protected abstract subscribeToBroker(): MaybePromise<Unsubscribe>
   /** Called before the subscription counts as active; may reject. */
   protected abstract onSubscribed(): MaybePromise<void>
@@ -123,7 +116,7 @@ export abstract class Source {
     this.listen().catch((error: unknown) => this.retryLater(error))
   }
 
-  /** Logs a failure of the broker; after a second subscribes again, unless the source is idle then. */
+  /** Logs a failure of the broker, and after a second subscribes again unless the source is idle by then. */
   protected retryLater(error: unknown): void {
     this.services.logError(this.failureMessage, error)
     this.#retryTimer ??= setTimeout(() => {
@@ -183,7 +176,7 @@ export function checkTimeout(doing: string, seconds: unknown): number {
   throw new TypeError(`Cannot ${doing}: timeout_s must be a number of seconds from 0: it is ${String(seconds)}`)
 }
 
-/** Returns the text of an event. Throws TypeError for a value that JSON cannot hold. */
+/** Returns an event as JSON text. Throws TypeError for a value that JSON cannot hold. */
 export function textOf(what: string, value: unknown): string {
   return jsonText(value, `Cannot publish in ${what}: an event is a JSON value`)
 }

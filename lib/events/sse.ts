@@ -2,10 +2,11 @@
  * Server-sent events (HTML Standard, section 9.2): a stream that sends the events of a channel as they are published.
  *
  * A stream begins with its cursor (`id:` without data). A client that loses its connection before the first event sends
- * the cursor when it connects again, and so misses nothing.
+ * the cursor when it reconnects, and so misses nothing.
  */
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
+import type { SseOptions } from 'svc'
 import type { CoreContext as Context } from '../http/context.ts'
 import { StreamReply } from '../http/reply.ts'
 import { ParkedReply, type EndReason } from '../http/parked.ts'
@@ -15,20 +16,12 @@ import type { ChannelRead } from './broker.ts'
 import { Channel } from './channel.ts'
 import { readStreamStart } from './cursor.ts'
 import { Follower } from './follow.ts'
-import { LiveEnd } from './live-end.ts'
+import { ReplySender } from './reply-sender.ts'
 import { checkOptions, checkTimeout } from './source.ts'
-
-/** The options of `ctx.sse(channel, options)`. */
-export interface SseOptions {
-  /** Milliseconds until a browser connects again, an integer from 0; 2000 by default. */
-  readonly retry_ms?: number
-  /** Seconds from 0 until the stream ends, with the time in the queue of the pool; the limit of the pool by default. */
-  readonly timeout_s?: number
-}
 
 const defaultRetryMs = 2000
 const optionNames = ['retry_ms', 'timeout_s']
-/** `no-transform` stops gateways from compressing the stream, which would hold it back; the last field stops nginx. */
+/** `no-transform` keeps gateways from compressing, and so buffering, the stream; the last field does so for nginx. */
 const headers = [
   ...['Content-Type', 'text/event-stream; charset=utf-8'],
   ...['Cache-Control', 'no-store, no-transform'],
@@ -37,7 +30,7 @@ const headers = [
 const comment = new TextEncoder().encode(':\n')
 
 /**
- * Makes the reply that streams a channel: from `Last-Event-ID`, else from the query's `since`, else only new events.
+ * Makes the reply that streams a channel: from `Last-Event-ID`, else from the query's `since`, else new events only.
  * @throws TypeError when the source is not a channel, and for wrong options
  * @throws HttpError 400 `bad_cursor` when the query's `since` is used and is not a whole number from 0
  */
@@ -59,11 +52,11 @@ class SseStream extends ParkedReply implements Beating {
   readonly #retryMs: number
   /** Where it begins; undefined before `ready`. */
   #cursor: number | undefined
-  /** Whether the first frame is a gap, since the client's cursor is not known. */
+  /** Whether the first frame is a gap, since the client's cursor is unknown. */
   readonly #isLost: boolean
   /** Set once it has begun. */
   #follower: Follower | undefined = undefined
-  #end: LiveEnd | undefined = undefined
+  #end: ReplySender | undefined = undefined
 
   constructor(ctx: Context, timeoutMs: number, channel: Channel, retryMs: number) {
     super(ctx, timeoutMs)
@@ -87,7 +80,7 @@ class SseStream extends ParkedReply implements Beating {
     })
   }
 
-  /** Does nothing: the cursor marks where the stream starts when it has its worker. */
+  /** No-op: the cursor marks where the stream starts once it has its worker. */
   waiting(): void {}
 
   started(): StreamReply {
@@ -111,7 +104,7 @@ class SseStream extends ParkedReply implements Beating {
     if (this.#follower?.isCatchingUp === false) this.#writeIfRead(comment)
   }
 
-  // ---- what the follower calls ----
+  // ---- called by the follower ----
 
   /** Sends a gap, and events. */
   send({ events, lastId, gap }: ChannelRead): boolean {
@@ -120,12 +113,12 @@ class SseStream extends ParkedReply implements Beating {
     return events.length === 0 || this.#writeIfRead(this.#channel.encoder.frames(events))
   }
 
-  /** If the response closes, `drain` never comes: the promise is freed with the response. */
+  /** If the response closes, `drain` never fires: the promise is freed with the response. */
   drained(): Promise<unknown> {
     return once(this.#response, 'drain')
   }
 
-  /** Ends the stream: its client connects again. */
+  /** Ends the stream: its client reconnects. */
   stopped(error?: unknown): void {
     const { name, services } = this.#channel
     if (error !== undefined) {
@@ -142,7 +135,7 @@ class SseStream extends ParkedReply implements Beating {
     this.answer(undefined)
   }
 
-  /** Streams that end together do not come back together: each is told a time of its own, until its next stream. */
+  /** A random retry delay, so that streams that end together do not all reconnect together. */
   #laterRetry(): string {
     return `retry: ${Math.round(this.#retryMs * (1 + 2 * Math.random()))}\n\n`
   }
@@ -151,10 +144,10 @@ class SseStream extends ParkedReply implements Beating {
     this.#write(this.#intro())
     this.#follower = new Follower(this.#channel, this, this.#cursor, this.#isLost)
     this.#channel.services.heartbeat.add(this)
-    const send: LiveEnd['send'] = (event, json) => {
+    const send: ReplySender['send'] = (event, json) => {
       this.#writeIfRead(Buffer.from(`event: ${event}\ndata: ${json}\n\n`))
     }
-    this.#end = new LiveEnd(this.ctx, send, () => {
+    this.#end = new ReplySender(this.ctx, send, () => {
       if (!this.isOver) this.#finish('retry: 0\n\n')
     })
     void this.#follower.begin()
@@ -171,7 +164,7 @@ class SseStream extends ParkedReply implements Beating {
     return `retry: ${this.#retryMs}\n${cursor}\n`
   }
 
-  /** Writes, or cuts the stream when the client does not read. Returns false when the client has to read first. */
+  /** Writes, or cuts the stream if the client does not read. Returns false if the client has to read first. */
   #writeIfRead(chunk: Uint8Array): boolean {
     if (this.isOver) return true
     if (this.#response.writableLength <= this.#channel.services.maxUnreadBytes) return this.#write(chunk)

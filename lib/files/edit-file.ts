@@ -1,7 +1,7 @@
 /**
- * Changes a file as a whole or not at all: the new content is forced to disk and replaces the old file.
+ * Changes a file atomically: the new content is synced to disk and replaces the old file.
  *
- * The file is read right before. A change that comes between that and the rename, some milliseconds later, is lost.
+ * The file is read just before. A change made between that and the rename, some milliseconds later, is lost.
  */
 import { closeSync, constants, fchmodSync, fchownSync, fstatSync, fsyncSync, openSync, readFileSync } from 'node:fs'
 import { statSync, writeFileSync, type Stats } from 'node:fs'
@@ -17,22 +17,22 @@ const hints: Readonly<Record<string, string>> = {
   EROFS: 'the file system is read-only',
   ENOSPC: 'the disk is full',
   EDQUOT: 'the disk quota is used up',
-  ENOENT: 'the folder is not there',
-  ERR_ACCESS_DENIED: 'print the flags anew: `svc permissions --write` with its folder',
+  ENOENT: 'the folder does not exist',
+  ERR_ACCESS_DENIED: 'print the flags again: `svc permissions --write` with its folder',
 }
 
 /**
- * Changes a file. A missing one is made with mode 0600; mode, owner and group of the old one are kept. A symbolic link
- * stays, and its target is replaced; a link that leads nowhere is replaced itself.
- * @param edit returns the new text for the old one, undefined when there was none
- * @throws Error that says what failed, why, and what to do. The file is the old one then (unless the very last step
- *   failed, which forces its folder to disk), and no temporary file stays.
+ * Changes a file. A missing file is created with mode 0600; mode, owner and group of an existing one are kept. A
+ * symbolic link stays, and its target is replaced; a dangling link is replaced itself.
+ * @param edit returns the new text for the old one, which is undefined if the file does not exist
+ * @throws Error with what failed, why, and what to do. The old file is then unchanged (unless only the last step
+ *   failed, syncing its folder to disk), and no temporary file remains.
  */
 export function editFile(file: string, edit: (text: string | undefined) => string): void {
   try {
     const path = realPathOf(resolve(file))
     const before = statSync(path, { throwIfNoEntry: false })
-    if (before?.isFile() === false) throw new Error('it is no regular file')
+    if (before?.isFile() === false) throw new Error('it is not a regular file')
     replace(path, edit(before === undefined ? undefined : readText(path)), before)
   } catch (error) {
     const { code = '', message } = error as NodeJS.ErrnoException // node:fs and the functions here throw Errors
@@ -46,7 +46,7 @@ function readText(path: string): string {
 }
 
 function replace(path: string, text: string, before: Stats | undefined): void {
-  // The permission model has no way to force a folder to disk.
+  // The permission model has no way to sync a folder to disk.
   const folder = isRestricted() ? undefined : openSync(dirname(path), 'r')
   try {
     replaceFileSync(path, (temporary) => writeWhole(temporary, text, before))
@@ -58,7 +58,7 @@ function replace(path: string, text: string, before: Stats | undefined): void {
 
 function writeWhole(path: string, text: string, before: Stats | undefined): void {
   const mode = before === undefined ? modeOfNewFile : before.mode & 0o777
-  // O_SYNC forces the text to disk where fsync is switched off.
+  // O_SYNC syncs the text to disk where fsync is disabled.
   const descriptor = openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_SYNC, mode)
   try {
     if (before !== undefined) (isRestricted() ? refuseOtherOwner : keepOwnerAndMode)(descriptor, before)
@@ -69,7 +69,7 @@ function writeWhole(path: string, text: string, before: Stats | undefined): void
   }
 }
 
-/** Whether Node's permission model is on, which switches off fsync, fchmod and fchown. */
+/** Whether Node's permission model is on, which disables fsync, fchmod and fchown. */
 function isRestricted(): boolean {
   return process.permission !== undefined
 }
@@ -77,13 +77,13 @@ function isRestricted(): boolean {
 function refuseOtherOwner(descriptor: number, before: Stats): void {
   const { uid, gid } = fstatSync(descriptor)
   const isKept = gid === before.gid && (uid === before.uid || process.geteuid?.() !== 0)
-  const advice = 'let it belong to the user and group that the server runs as'
+  const advice = 'change it to the user and group that the server runs as'
   if (!isKept) throw new Error(`its owner (${before.uid}:${before.gid}) cannot be kept with --permission: ${advice}`)
 }
 
 /**
- * Sets the owner first: a change of owner may clear bits of the mode. Only root may give a file to another user, so for
- * any other user the new file is their own. The group is kept, or the save fails: another group would get its rights.
+ * Sets the owner first: a change of owner may clear mode bits. Only root can give a file to another user; any other
+ * user becomes the owner of the new file. The group must be kept, or the save fails: another group would get access.
  */
 function keepOwnerAndMode(descriptor: number, before: Stats): void {
   const owner = process.geteuid?.() === 0 ? before.uid : -1

@@ -1,8 +1,8 @@
 /**
- * Whether a file is as it was when it was last looked at.
+ * Whether a file has changed since it was last checked.
  *
- * Surprise: file systems stamp times in steps, some of two seconds. A file that was changed twice within one step may
- * look unchanged, so what was read of a file with a young `ctime` must be read again.
+ * Surprise: file system timestamps are coarse, some have steps of two seconds. A file that was changed twice within one
+ * step may look unchanged, so a file with a recent `ctime` must be read again.
  */
 
 /** The fields of `Stats` that change when a file changes. */
@@ -14,10 +14,20 @@ export interface FileVersion {
   readonly ctimeMs: number
 }
 
-/** Milliseconds after its `ctime` from which on a file that looks unchanged is unchanged. */
-export const settledMs = 2000
+/** The longest step of timestamps that are whole seconds, in milliseconds. */
+const coarseStepMs = 2000
+/** The longest step of other timestamps, a kernel tick with room, in milliseconds. */
+export const fineStepMs = 100
 
-/** Whether the file is the same and unchanged: it was not written to, truncated or replaced in between. */
+/**
+ * Whether a file that looks unchanged can be trusted to be.
+ * @param nowMs milliseconds since 1970
+ */
+export function isSettled({ ctimeMs }: Pick<FileVersion, 'ctimeMs'>, nowMs: number): boolean {
+  return nowMs - ctimeMs > (ctimeMs % 1000 === 0 ? coarseStepMs : fineStepMs)
+}
+
+/** Whether the file is unchanged: it was not written to, truncated or replaced in between. */
 export function isUnchanged(seen: FileVersion, now: FileVersion): boolean {
   return (
     seen.ctimeMs === now.ctimeMs &&

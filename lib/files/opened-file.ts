@@ -1,6 +1,6 @@
 /**
- * Checks of a file that is open. A path that was checked may lead elsewhere by the time it is opened: another process
- * can swap one of its folders for a link in between. So the file that was opened is the one to check.
+ * Checks an open file. A path that was checked may lead elsewhere by the time it is opened: another process can swap
+ * one of its folders for a link in between. So the check must be on the opened file.
  */
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
 import type { Stats } from 'node:fs'
@@ -13,12 +13,12 @@ interface ReadFile {
 }
 
 /**
- * The path of an open file without links, or undefined where it is unknown. That of a file that was removed or replaced
- * since may end in ` (deleted)` (proc_pid_fd(5)).
+ * Returns the path of an open file without links, or undefined if it is unknown. If the file was removed or replaced
+ * since, the path may end in ` (deleted)` (proc_pid_fd(5)).
  *
- * Linux knows the path of each descriptor. Elsewhere, and where `/proc` cannot be read, this is the path that `path`
- * leads to now if the same file is there. That misses somebody who swaps folders twice within a few microseconds.
- * @param path that the file was opened by
+ * Linux knows the path of each descriptor. Elsewhere, and where `/proc` cannot be read, this resolves `path` again and
+ * checks that it is the same file. That misses an attacker who swaps folders twice within a few microseconds.
+ * @param path the path that was opened
  */
 export function pathOfOpen(descriptor: number, path: string): string | undefined {
   try {
@@ -29,10 +29,10 @@ export function pathOfOpen(descriptor: number, path: string): string | undefined
 }
 
 /**
- * Reads a regular file below a folder as UTF-8. It may be reached through links, and a FIFO does not make it wait.
- * @param maxBytes the largest file that is read
- * @throws Error that says why it is not read: without its path where it is no file of that folder or too large, else
- *   that of the system
+ * Reads a regular file below a folder as UTF-8. Follows links, and does not block on a FIFO.
+ * @param maxBytes the largest file to read
+ * @throws Error with the reason: without the path if it is too large or not a regular file in that folder, else the
+ *   error of the system
  */
 export function readFileWithin(root: string, path: string, maxBytes = Infinity): ReadFile {
   const descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
@@ -55,6 +55,6 @@ function pathIfSame(descriptor: number, path: string): string | undefined {
     const [opened, there] = [fstatSync(descriptor), lstatSync(real)]
     return opened.ino === there.ino && opened.dev === there.dev ? real : undefined
   } catch {
-    return undefined // There is nothing any more.
+    return undefined // It no longer exists.
   }
 }

@@ -1,20 +1,20 @@
 /**
- * Numbers the turns of the event loop, so that a file is looked at once in a turn and not for every request.
- * Under load a turn serves dozens of requests, so a `stat` a turn is a small part of a `stat` a request.
+ * Numbers the turns of the event loop, so that a file is checked once per turn and not for every request.
+ * Under load a turn serves dozens of requests, so this saves most of the `stat` calls.
  */
 let turn = 0
-let endIsAwaited = false
+let endIsScheduled = false
 
-/** The number of the present turn: one more than that of the turn before in which it was asked for. */
+/** Returns the number of the current turn. Numbers are consecutive for the turns in which this is called. */
 export function currentTurn(): number {
-  if (!endIsAwaited) {
-    endIsAwaited = true
+  if (!endIsScheduled) {
+    endIsScheduled = true
     setImmediate(endTurn)
   }
   return turn
 }
 
 function endTurn(): void {
-  endIsAwaited = false
+  endIsScheduled = false
   turn += 1
 }

@@ -1,16 +1,16 @@
 /**
  * A flash bag: values of one form id, kept in the session until they are read once.
  *
- * A bag object has no state of its own. Every function reads the session and writes changes back at once, so destroying
- * the session destroys its flash values, and two objects with one id are the same bag. The session is stored at the end
- * of the request, before the headers are sent.
+ * A bag object is stateless. Every function reads the session and writes changes back at once, so destroying the
+ * session destroys its flash values, and two objects with one id are the same bag. The session is stored at the end of
+ * the request, before the headers are sent.
  */
 import { isObject } from '../base/object.ts'
 import { jsonText } from '../base/json-text.ts'
 
-/** Holds the bags: a session, or the request only. */
+/** Holds the bags: a session, or just the request. */
 interface FlashHolder {
-  /** Returns a copy of the bag; undefined when there is none. */
+  /** Returns a copy of the bag; undefined if there is none. */
   flashBag(formId: string): Record<string, unknown> | undefined
   /** Stores a copy of the bag; undefined removes it. */
   setFlashBag(formId: string, bag: Record<string, unknown> | undefined): void
@@ -22,7 +22,7 @@ export class FlashBag {
   readonly #holder: FlashHolder
   readonly #keepOnGet: boolean
 
-  /** @param options `keepOnGet`: `get` does not remove the value, as for a HEAD or a prefetch, which nobody may see */
+  /** @param options `keepOnGet`: `get` does not remove the value, for a HEAD or a prefetch, which may go unseen */
   constructor(id: string, options: { readonly holder: FlashHolder; readonly keepOnGet: boolean }) {
     this.#id = id
     this.#holder = options.holder
@@ -31,7 +31,7 @@ export class FlashBag {
 
   /**
    * Sets a value, or each member of an object. Other keys of the bag stay.
-   * @throws TypeError for a key that is not a string and for a value that JSON cannot hold; nothing is set then
+   * @throws TypeError for a key that is not a string and for a value that JSON cannot hold, without setting anything
    */
   set(key: string, value: unknown): void
   set(hash: Readonly<Record<string, unknown>>): void
@@ -56,7 +56,7 @@ export class FlashBag {
     return value
   }
 
-  /** Returns whether there is a value, and keeps it. */
+  /** Returns whether there is a value, without removing it. */
   has(key: string): boolean {
     const bag = this.#read()
     return bag !== undefined && key in bag
@@ -75,7 +75,7 @@ export class FlashBag {
     if (this.#holder.flashBag(this.#id) !== undefined) this.#holder.setFlashBag(this.#id, undefined)
   }
 
-  /** Writes the bag into the session. Every change does that already; this is for code that says so. */
+  /** Writes the bag to the session. Every change already does that; this is for code that is explicit. */
   save(): void {
     const bag = this.#read()
     if (bag !== undefined) this.#write(bag)
@@ -99,11 +99,11 @@ export class FlashBag {
   #entriesOf(keyOrHash: unknown, value: unknown): (readonly [key: string, value: unknown])[] {
     if (typeof keyOrHash === 'string') return [[keyOrHash, value]]
     if (isObject(keyOrHash)) return Object.entries(keyOrHash)
-    throw new TypeError(`Cannot set flash "${this.#id}": give a string and a value, or an object of keys and values`)
+    throw new TypeError(`Cannot set flash "${this.#id}": pass a string and a value, or an object of keys and values`)
   }
 }
 
-/** Holds the bags of one request that has no session. */
+/** Holds the bags of a request without a session. */
 export class RequestFlash implements FlashHolder {
   readonly #bags = new Map<string, string>()
 

@@ -1,8 +1,8 @@
 /**
- * The context member of flash messages: `flash(id)`, in views `UFlash(id)`.
+ * The context member for flash messages: `flash(id)`, in views `UFlash(id)`.
  *
- * Surprise: without a session, a bag only lasts for the request. Messages are then lost at the first redirect, so a
- * WARN, once a route, names the missing middleware.
+ * Surprise: without a session, a bag lasts only for the request. Messages are then lost at the first redirect, so a
+ * WARN, once per route, names the missing middleware.
  */
 import type { CoreContext } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
@@ -14,7 +14,7 @@ import { FlashBag, RequestFlash } from './bag.ts'
 type Context = CoreContext & SessionMembers
 
 /**
- * Makes the feature for one server. A bag's id must be a string that is not empty, else a TypeError is thrown.
+ * Makes the feature for one server. A bag's id must be a non-empty string; otherwise `flash` throws a TypeError.
  * @param log returns the log of a module
  */
 export function flashFeature(log: (module: string) => ModuleLogger): Feature {
@@ -33,7 +33,7 @@ export function flashFeature(log: (module: string) => ModuleLogger): Feature {
     let requestFlash: RequestFlash | undefined
     return (id: string): FlashBag => {
       if (typeof id !== 'string' || id === '') {
-        throw new TypeError(`Cannot give a flash bag: its id must be a string that is not empty: it is ${describe(id)}`)
+        throw new TypeError(`Cannot open a flash bag: its id must be a non-empty string: it is ${describe(id)}`)
       }
       if (ctx.session.isOpen) return new FlashBag(id, { holder: ctx.session, keepOnGet })
       warnOnce(ctx)

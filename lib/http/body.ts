@@ -1,5 +1,5 @@
 /**
- * The body of one request: read once, at its first use, and kept.
+ * The body of one request: read once, on first use, and cached.
  *
  * Surprise: the bytes of a multipart form are not kept, so after `form()` such a body has no `bytes()`. `form()` after
  * `bytes()` works.
@@ -8,7 +8,7 @@ import type { IncomingMessage } from 'node:http'
 import { ByteCollector } from './byte-collector.ts'
 import { charsetOf, decodeText } from './charset.ts'
 import { HttpError } from './errors.ts'
-import { Form } from './form.ts'
+import { Form, type MoveFile } from './form.ts'
 import { parseJson, type ExplainJson } from './json.ts'
 import { MultipartForm } from './multipart-form.ts'
 import { parseParameters, type ValueWithParameters } from './parameters.ts'
@@ -18,14 +18,16 @@ import { parseUrlencoded } from './urlencoded.ts'
 
 /** How a body is read. */
 export interface BodyOptions {
-  /** The most bytes that are read, including the framing of a multipart form. */
+  /** The maximum size in bytes, including the framing of a multipart form. */
   readonly maxBytes: number
-  /** Called once before a body is read that has not come whole. Throws HttpError 503. */
+  /** Called once before a body is read that has not fully arrived. Throws HttpError 503. */
   readonly onWait?: () => ReadingWait | undefined
   /** Called once before a body is read: for `100 Continue`. */
   readonly onStart?: () => void
-  /** The folder of temporary folders for uploads; the system's unless given. */
+  /** The parent of temporary upload folders; default: the system's temporary folder. */
   readonly temporaryFolder?: string | undefined
+  /** Moves uploaded files. Without it they cannot be moved. */
+  readonly moveFile?: MoveFile | undefined
   /** Explains a body that is not JSON; see `parseJson`. */
   readonly explainJson?: ExplainJson | undefined
 }
@@ -35,39 +37,39 @@ interface ParsedType {
   readonly parsed: ValueWithParameters | undefined
 }
 
-/** The Content-Type that was parsed last: those of an application's requests are nearly all alike. */
+/** The last parsed Content-Type: an application's requests nearly all have the same. */
 let lastType: ParsedType = { header: '', parsed: undefined }
 
-/** Kept bytes go to the multipart parser in pieces of this size, so that a file is not collected whole once more. */
+/** Buffered bytes go to the multipart parser in pieces of this size, so that a file is not buffered a second time. */
 const pieceBytes = 65_536
 const urlencoded = 'application/x-www-form-urlencoded'
 const multipart = 'multipart/form-data'
 const formTypes: readonly (string | undefined)[] = [urlencoded, multipart]
 
 /**
- * The body of a request. Methods may be called again, concurrently and in any order, except `bytes()` after a multipart
- * form. Every promise rejects with HttpError:
+ * The body of a request. Methods may be called repeatedly, concurrently and in any order, except `bytes()` after a
+ * multipart form. Every promise rejects with HttpError, and does no harm if it is not awaited:
  * - 413 `body_too_large`: at once by Content-Length, else when more bytes arrive; the rest is not read
  * - 415 `unsupported_encoding`: a Content-Encoding other than identity
- * - 415 `unsupported_media_type`: a charset or type that is not read
- * - 400 `client_closed`: the client left, or the request ended, before the body was complete
- * - 500 `internal_error`: the disk does not take an upload
- *
- * A rejection that is not awaited does no harm.
+ * - 415 `unsupported_media_type`: an unsupported charset or type
+ * - 400 `client_closed`: the client disconnected, or the request ended, before the body was complete
+ * - 500 `internal_error`: an upload cannot be written to disk
  */
 export class Body {
   readonly #request: IncomingMessage
   readonly #options: BodyOptions
-  readonly #isThere: boolean
+  readonly #exists: boolean
   #bytes: Promise<Buffer> | undefined
   #text: Promise<string> | undefined
   #json: Promise<unknown> | undefined
   #form: Promise<Form> | undefined
+  /** The form, once it has been read. */
+  arrivedForm: Form | undefined = undefined
   #upload: MultipartForm | undefined
   #reading: Reading | undefined
   #received = 0
   #tooLarge = false
-  /** Whether a part of the body will never come. */
+  /** Whether part of the body will never arrive. */
   #stopped = false
   #disposed = false
 
@@ -75,21 +77,21 @@ export class Body {
   constructor(request: IncomingMessage, options: BodyOptions) {
     this.#request = request
     this.#options = options
-    this.#isThere = announcesBody(fieldOf(request, 'content-length'), fieldOf(request, 'transfer-encoding'))
+    this.#exists = announcesBody(fieldOf(request, 'content-length'), fieldOf(request, 'transfer-encoding'))
   }
 
-  /** Whether none of it is left: there is no body, or all of it has arrived and been read, and was not too large. */
+  /** Whether nothing is left to read: there is no body, or all of it has arrived, been read and was not too large. */
   get consumed(): boolean {
-    if (!this.#isThere) return true
+    if (!this.#exists) return true
     return !this.#tooLarge && this.#request.complete && this.#request.readableLength === 0
   }
 
-  /** The number of bytes that have been read. */
+  /** The number of bytes read. */
   get received(): number {
     return this.#received
   }
 
-  /** Its Content-Type; undefined when it has none, or a malformed one. */
+  /** The Content-Type; undefined if missing or malformed. */
   get contentType(): ValueWithParameters | undefined {
     const header = fieldOf(this.#request, 'content-type')
     if (header === undefined) return undefined
@@ -97,45 +99,46 @@ export class Body {
     return lastType.parsed
   }
 
-  /** Whether its Content-Type is that of a form. */
+  /** Whether the Content-Type is a form type. */
   get isForm(): boolean {
     return formTypes.includes(this.contentType?.value)
   }
 
-  /** The bytes, empty without a body. Rejects with 415 once a multipart form is being read. */
+  /** Reads the bytes; empty without a body. Rejects with 415 once a multipart form is being read. */
   bytes(): Promise<Buffer> {
-    return kept(this.#wholeBytes())
+    return handled(this.#wholeBytes())
   }
 
-  /** The body as text, in the charset of its Content-Type: UTF-8, US-ASCII, ISO-8859-1. Wrong: 400 `bad_request`. */
+  /** Reads text in the charset of the Content-Type: UTF-8, US-ASCII, ISO-8859-1. Invalid: 400 `bad_request`. */
   text(): Promise<string> {
-    return (this.#text ??= kept(this.#readText()))
+    return (this.#text ??= handled(this.#readText()))
   }
 
-  /** The body as JSON, whatever its type says; the same object each time. Wrong or empty: 400 `bad_json`. */
+  /** Reads JSON, whatever the Content-Type; returns the same object each time. Invalid or empty: 400 `bad_json`. */
   json(): Promise<unknown> {
-    return (this.#json ??= kept(this.#readJson()))
+    return (this.#json ??= handled(this.#readJson()))
   }
 
   /**
-   * The body as a form, urlencoded or multipart as its Content-Type says; an empty form without a body. Wrong: 400
-   * `bad_form`; another type: 415 `unsupported_media_type`.
+   * Reads a form, urlencoded or multipart by its Content-Type; an empty form without a body. Invalid: 400 `bad_form`;
+   * any other type: 415 `unsupported_media_type`.
    */
   form(): Promise<Form> {
-    return (this.#form ??= kept(this.#readForm()))
+    return (this.#form ??= handled(this.#readForm()))
   }
 
-  /** Ends a reading of a body that has not come whole, and each later one. A body that has come can still be read. */
+  /** Aborts current and later reads of an incomplete body. A body that has fully arrived can still be read. */
   stop(): void {
-    if (!this.#isThere || this.#request.complete) return
+    if (!this.#exists || this.#request.complete) return
     this.#stopped = true
     this.#reading?.stop()
     this.#request.resume()
   }
 
   /**
-   * Ends a reading and removes temporary files. Call it when the request has ended, however it ended; it may be called
-   * at any time and again. Returns a promise only when there may be files, which rejects when one cannot be removed.
+   * Aborts a read and removes temporary files. Call it when the request has ended, for whatever reason; it may be
+   * called at any time and again. Returns a promise only if there may be files; it rejects when a file cannot be
+   * removed.
    */
   dispose(): Promise<void> | undefined {
     this.#disposed = true
@@ -144,7 +147,7 @@ export class Body {
     const form = this.#form
     if (upload === undefined || form === undefined) return undefined
     const discard = (): Promise<void> => upload.discard()
-    return kept(form.then(discard, discard))
+    return handled(form.then(discard, discard))
   }
 
   #wholeBytes(): Promise<Buffer> {
@@ -176,7 +179,7 @@ export class Body {
   }
 
   async #readForm(): Promise<Form> {
-    if (!this.#isThere) return new Form(new Map(), [])
+    if (!this.#exists) return (this.arrivedForm = new Form(new Map(), []))
     const type = this.contentType
     const sent = fieldOf(this.#request, 'content-type')
     if (type === undefined && sent !== undefined) {
@@ -185,7 +188,7 @@ export class Body {
     if (type?.value === multipart) return this.#readMultipart(type.parameters.get('boundary') ?? '')
     if (type?.value !== urlencoded) throw unsupportedType(`a form must be ${urlencoded} or ${multipart}`)
     const charset = charsetOf(type.parameters.get('charset'))
-    return parseUrlencoded(await this.#wholeBytes(), charset)
+    return (this.arrivedForm = parseUrlencoded(await this.#wholeBytes(), charset))
   }
 
   async #readMultipart(boundary: string): Promise<Form> {
@@ -193,6 +196,7 @@ export class Body {
     const upload = new MultipartForm(
       boundary,
       this.#options.temporaryFolder ?? process.getBuiltinModule('node:os').tmpdir(),
+      this.#options.moveFile ?? (() => Promise.reject(new Error('This server moves no uploaded files'))),
     )
     this.#upload = upload
     if (this.#bytes === undefined) {
@@ -201,16 +205,16 @@ export class Body {
       const bytes = await this.#bytes
       for (let at = 0; at < bytes.length; at += pieceBytes) await upload.write(bytes.subarray(at, at + pieceBytes))
     }
-    return upload.end()
+    return (this.arrivedForm = upload.end())
   }
 
   /**
    * Reads to the end. Throws at once for a body that cannot be read.
-   * @param heldBytes gives the bytes of the body that are in memory
+   * @param heldBytes returns the bytes of the body that are in memory
    */
   #read(accept: (chunk: Buffer) => Promise<void> | undefined, heldBytes: () => number): Promise<void> | undefined {
     const request = this.#request
-    if (!this.#isThere) return undefined
+    if (!this.#exists) return undefined
     this.#checkReadable()
     const wait = request.complete ? undefined : this.#options.onWait?.()
     this.#options.onStart?.()
@@ -224,7 +228,7 @@ export class Body {
     return this.#reading.done
   }
 
-  /** Takes a body that has come whole, without events; also when its client has disconnected since. */
+  /** Reads a body that has fully arrived, without events, even if its client has disconnected since. */
   async #readArrived(accept: (chunk: Buffer) => Promise<void> | undefined): Promise<void> {
     const { readableLength } = this.#request
     if (readableLength === 0) return
@@ -259,8 +263,8 @@ export class Body {
   }
 }
 
-function kept<T>(promise: Promise<T>): Promise<T> {
-  // The caller gets the rejection; when it does not await it, the process must not end.
+function handled<T>(promise: Promise<T>): Promise<T> {
+  // The caller gets the rejection; a caller that does not await it must not end the process.
   promise.catch(ignore)
   return promise
 }

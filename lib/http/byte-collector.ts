@@ -1,6 +1,6 @@
 /**
- * Collects chunks into one buffer, in linear time and without keeping the chunks: a list of chunks would take a hundred
- * times the size of a body that is sent in chunks of one byte. A single chunk is kept without a copy.
+ * Collects chunks into one buffer, in linear time and without keeping the chunks: a list of one-byte chunks would take
+ * a hundred times the size of the body. A single chunk is kept without a copy.
  */
 import { Buffer } from 'node:buffer'
 

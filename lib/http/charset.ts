@@ -1,5 +1,5 @@
 /**
- * Decodes bodies and form fields. Wrong UTF-8 is refused, never replaced by U+FFFD: an action gets what the client
+ * Decodes bodies and form fields. Invalid UTF-8 is refused, never replaced by U+FFFD: an action gets what the client
  * sent.
  */
 import { isUtf8 } from 'node:buffer'
@@ -18,7 +18,7 @@ const charsets: ReadonlyMap<string, Charset> = new Map([
 ])
 
 /**
- * The encoding that a `charset` parameter names. US-ASCII is read as UTF-8, which contains it.
+ * Returns the encoding of a `charset` parameter. US-ASCII is read as UTF-8, which contains it.
  * @param label the parameter's value, `undefined` for UTF-8
  * @throws HttpError 415 `unsupported_media_type` for any other
  */
@@ -36,7 +36,7 @@ export function charsetOf(label: string | undefined): Charset {
 
 /**
  * Decodes bytes. A byte order mark at the beginning of UTF-8 is dropped.
- * @returns `undefined` when the bytes should be UTF-8 and are not
+ * @returns `undefined` if the bytes should be UTF-8 and are not
  */
 export function decodeText(bytes: Buffer, charset: Charset): string | undefined {
   if (charset === 'latin1') return bytes.toString('latin1')

@@ -1,9 +1,9 @@
 /**
  * The client's address, scheme and host behind trusted proxies (`server.trusted_proxies`).
  *
- * `X-Forwarded-For` is read from the right, where the nearest proxy has written: the client is the first address that
- * is not a trusted proxy's. Everything to its left may be forged. `X-Forwarded-Proto` and `-Host` are read at the same
- * depth from the right, so that a list that proxies append to is no easier to forge than the address.
+ * `X-Forwarded-For` is read from the right, where the nearest proxy appended: the client is the first address that is
+ * not a trusted proxy. Everything to its left may be forged. `X-Forwarded-Proto` and `-Host` are read at the same depth
+ * from the right, so that a list that proxies append to is no easier to forge than the address.
  */
 import { BlockList, isIP } from 'node:net'
 import { hostName } from './host.ts'
@@ -11,38 +11,38 @@ import { isListed, normalizeIp } from './ip-address.ts'
 
 /** The client of a request. */
 export interface ClientInfo {
-  /** The client's address as `normalizeIp` writes it; the socket's own text when that is no address. */
+  /** The client's address as `normalizeIp` returns it; the socket's text if that is not an address. */
   readonly ip: string
-  /** The scheme that a trusted proxy states. */
+  /** The scheme as forwarded by a trusted proxy. */
   readonly proto: 'http' | 'https' | undefined
-  /** The host, perhaps with a port, that a trusted proxy states; well-formed. */
+  /** The host as forwarded by a trusted proxy, perhaps with a port; well-formed. */
   readonly host: string | undefined
 }
 
 /** Looks up the client of a request. */
 export interface ClientAddress {
   /**
-   * @param socketAddress the address at the other end of the connection
-   * @param header gives a header field's value by its lower-case name; not called when the peer is not trusted
+   * @param socketAddress the remote address of the connection
+   * @param header returns a header field by its lower-case name; not called when the peer is not trusted
    */
   resolve(socketAddress: string, header: (name: string) => string | undefined): ClientInfo
-  /** Whether the address at the other end of a connection is that of a trusted proxy. */
+  /** Whether the remote address of a connection is a trusted proxy. */
   trusts(socketAddress: string): boolean
 }
 
-/** When there are more addresses than this, all are forgotten. */
-const rememberedPeers = 1000
+/** The size of the peer cache, which is emptied when it is full. */
+const maxCachedPeers = 1000
 
 const addressWithPort = /^(?:\[([^\]]*)\](?::\d{1,5})?|(\d+\.\d+\.\d+\.\d+):\d{1,5})$/
 
 /**
  * Builds the lookup.
- * @param trusted addresses and CIDR blocks that `checkTrustedProxy` takes; empty: no header is read
+ * @param trusted addresses and CIDR blocks that `checkTrustedProxy` accepts; empty: no header is read
  */
 export function createClientAddress(trusted: readonly string[]): ClientAddress {
   const proxies = new BlockList()
   for (const entry of trusted) addBlock(proxies, entry)
-  const direct = rememberPeers()
+  const direct = createPeerCache()
   if (trusted.length === 0) return { resolve: direct, trusts: () => false }
 
   return {
@@ -64,7 +64,7 @@ export function createClientAddress(trusted: readonly string[]): ClientAddress {
 
 /**
  * Checks an entry of `server.trusted_proxies`.
- * @returns what the entry must be, to follow its name in a message; undefined when it is right
+ * @returns what the entry must be, to follow its name in a message; undefined if it is valid
  */
 export function checkTrustedProxy(entry: string): string | undefined {
   const { address, prefix } = splitBlock(entry)
@@ -91,20 +91,20 @@ function splitBlock(entry: string): { address: string; prefix: string | undefine
   return { address: entry.slice(0, slash), prefix: entry.slice(slash + 1) }
 }
 
-/** Normalizes the addresses of peers, and remembers the results, since every request needs one. */
-function rememberPeers(): (socketAddress: string) => ClientInfo {
+/** Normalizes the addresses of peers, and caches the results, since every request needs one. */
+function createPeerCache(): (socketAddress: string) => ClientInfo {
   const known = new Map<string, ClientInfo>()
   return (socketAddress) => {
     const found = known.get(socketAddress)
     if (found !== undefined) return found
     const made = { ip: normalizeIp(socketAddress) ?? socketAddress, proto: undefined, host: undefined }
-    if (known.size === rememberedPeers) known.clear()
+    if (known.size === maxCachedPeers) known.clear()
     known.set(socketAddress, made)
     return made
   }
 }
 
-/** Walks `X-Forwarded-For` from the right. The depth is the number of entries to the right of the client's own. */
+/** Walks `X-Forwarded-For` from the right. The depth is the number of entries to the right of the client's entry. */
 function walk(proxies: BlockList, peer: string, forwardedFor: string | undefined): { ip: string; depth: number } {
   let client = peer
   let depth = 0
@@ -124,7 +124,7 @@ function forwardedIp(entry: string): string | undefined {
   return normalizeIp(match === null ? entry : (match[1] ?? match[2] ?? ''))
 }
 
-/** The element of a list at a depth from the right; the first one of a shorter list. */
+/** Returns the list element at a depth from the right; the first element if the list is shorter. */
 function fromTheRight(value: string | undefined, depth: number): string | undefined {
   if (value === undefined) return undefined
   const elements = value.split(',')

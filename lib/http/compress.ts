@@ -1,5 +1,5 @@
 /**
- * Content codings: which one a client is sent, which bodies are worth compressing, and the compression of a reply.
+ * Content codings: negotiation with the client, which bodies are worth compressing, and compression of a reply.
  *
  * Small bodies are compressed on the main thread: 10 KB take 15 µs there, and 80 µs in the thread pool (Node 20).
  */
@@ -15,18 +15,18 @@ interface Compressor {
   readonly options: object
 }
 
-/** What Node has from 22.15 on. */
+/** Functions that Node has since 22.15. */
 interface Zstandard {
   readonly zstdCompressSync?: Compressor['now']
   readonly zstdCompress: Compressor['later']
 }
 
-/** Bodies of up to this many bytes are sent uncompressed. */
+/** Bodies up to this size, in bytes, are sent uncompressed. */
 export const compressAboveBytes = 2048
 /** Larger bodies would block this thread for more than 0.2 ms. */
-const longestNowBytes = 65_536
+const maxSyncBytes = 65_536
 
-/** From the cheapest: JSON of 64 kB takes 90 µs with zstd, 120 with Brotli, 170 with gzip, at level 1 (Node 24). */
+/** Cheapest first: JSON of 64 kB takes 90 µs with zstd, 120 with Brotli, 170 with gzip, at level 1 (Node 24). */
 const compressors = new Map<Coding, Compressor>()
 const { zstdCompressSync, zstdCompress } = zlib as unknown as Zstandard
 if (zstdCompressSync !== undefined) {
@@ -37,7 +37,7 @@ const brotliOptions = { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 1 } }
 compressors.set('br', { now: zlib.brotliCompressSync, later: zlib.brotliCompress, options: brotliOptions })
 compressors.set('gzip', { now: zlib.gzipSync, later: zlib.gzip, options: { level: 1 } })
 
-/** The codings of replies, from the cheapest. */
+/** The codings of replies, cheapest first. */
 export const replyCodings: readonly Coding[] = [...compressors.keys()]
 
 const compressiblePattern =
@@ -45,10 +45,10 @@ const compressiblePattern =
 const qPattern = /^q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/i
 
 /**
- * The coding that an `Accept-Encoding` asks for (RFC 9110 section 12.5.3), among those that are offered: the one with
- * the highest weight, by name or by `*`; of several the one that is offered first.
- * @returns undefined for the body as it is: the field is absent or empty, or `identity` has a higher weight. An element
- *   with a wrong weight counts as weight 0.
+ * Selects a coding by `Accept-Encoding` (RFC 9110 section 12.5.3): of the offered codings the one with the highest
+ * weight, by name or by `*`; with equal weights, the first offered.
+ * @returns undefined for an uncompressed body: the field is absent or empty, or `identity` has a higher weight. An
+ *   element with an invalid weight counts as weight 0.
  */
 export function codingFor<Offered extends Coding>(
   acceptEncoding: string | undefined,
@@ -78,12 +78,12 @@ export function isCompressible(contentType: string): boolean {
 }
 
 /**
- * Compresses a reply, for speed rather than size: up to 64 KiB at once, above that in the thread pool.
+ * Compresses a reply, for speed rather than size: up to 64 KiB synchronously, above that in the thread pool.
  * @param coding one of `replyCodings`
  */
 export function compressReply(bytes: Uint8Array, coding: Coding): Uint8Array | Promise<Uint8Array> {
   const { now, later, options } = compressors.get(coding) as Compressor
-  if (bytes.byteLength <= longestNowBytes) return now(bytes, options)
+  if (bytes.byteLength <= maxSyncBytes) return now(bytes, options)
   return new Promise((resolve, reject) => {
     later(bytes, options, (error, packed) => (error === null ? resolve(packed) : reject(error)))
   })

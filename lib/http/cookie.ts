@@ -1,11 +1,11 @@
 /**
  * Reads and writes cookies (RFC 6265bis sections 4.1 and 4.2).
  *
- * `parseCookies` returns every text that `serializeCookie` has written: bytes that a cookie value cannot hold, and `%`,
- * are percent-encoded, others are sent as they are.
+ * `parseCookies` restores every text that `serializeCookie` has written: bytes that a cookie value cannot hold, and
+ * `%`, are percent-encoded, others are sent unchanged.
  *
- * Of two cookies with the same name the first counts. Browsers send the one with the longer path first, which is the
- * one nearer to the page.
+ * Of two cookies with the same name the first counts. Browsers send the cookie with the longer path first, which is
+ * closer to the page.
  */
 import { Buffer, isUtf8 } from 'node:buffer'
 import { isToken } from '../base/token.ts'
@@ -14,31 +14,31 @@ type SameSite = (typeof sameSites)[number]
 
 /** The attributes of a cookie. */
 export interface CookieAttributes {
-  /** Seconds, an integer; 0 or less: the browser drops it. Without it and `expires`, it ends with the browser. */
+  /** Seconds, an integer; 0 or less deletes the cookie. Without it and `expires`, it ends with the browser session. */
   readonly maxAge?: number
-  /** From 1601 to 9999. `maxAge` goes before it. */
+  /** From 1601 to 9999. `maxAge` takes precedence. */
   readonly expires?: Date
-  /** `/` unless given; begins with `/`. */
+  /** Begins with `/`. Default: `/`. */
   readonly path?: string
-  /** This host alone unless given; with it, its subdomains too. */
+  /** A host, which includes its subdomains. Default: only this host. */
   readonly domain?: string
-  /** true unless given. */
+  /** Default: true. */
   readonly httpOnly?: boolean
-  /** Unless given, true on TLS. */
+  /** Default: true on TLS. */
   readonly secure?: boolean
-  /** `Lax` unless given, in upper or lower case; `None` needs `secure`. */
+  /** In upper or lower case; `None` needs `secure`. Default: `Lax`. */
   readonly sameSite?: SameSite | Lowercase<SameSite>
-  /** Keeps the cookie apart for each site that embeds this one (CHIPS); false unless given; needs `secure`. */
+  /** Partitions the cookie by the embedding site (CHIPS); needs `secure`. Default: false. */
   readonly partitioned?: boolean
 }
 
-/** The most bytes of name and value together that browsers accept (RFC 6265bis section 5.6). */
+/** The maximum size of name and value together that browsers accept (RFC 6265bis section 5.6). */
 const maxCookieBytes = 4096
 const sameSites = ['Strict', 'Lax', 'None'] as const
-const notAsItIs = /[^\x21\x23\x24\x26-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]+/g
+const needsEncoding = /[^\x21\x23\x24\x26-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]+/g
 const encoded = /[%\x80-\xff]/
 const brokenEncoding = /%(?![0-9a-f]{2})/i
-/** Browsers ignore a path or a domain of more bytes (RFC 6265bis section 5.6). */
+/** Browsers ignore a longer path or domain (RFC 6265bis section 5.6). */
 const maxCookieAttributeBytes = 1024
 const pathShape = /^\/[\x20-\x3a\x3c-\x7e]*$/
 const domainShape = /^\.?[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/i
@@ -49,22 +49,22 @@ type Rule = readonly [allows: (value: unknown) => boolean, must: string]
 
 const isBoolean: Rule = [(value) => typeof value === 'boolean', 'must be true or false']
 
-/** By attribute: whether a value is right, and what it must be. */
+/** By attribute: the check of a value, and what it must be. */
 const rules: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ['maxAge', [Number.isSafeInteger, 'must be an integer of seconds']],
   ['expires', [isExpiry, 'must be a Date from 1601 to 9999']],
-  ['path', shaped(pathShape, 'must begin with / and be printable ASCII without semicolon, at most 1024 of it')],
+  ['path', shaped(pathShape, 'must begin with / and be printable ASCII without semicolon, at most 1024 characters')],
   ['domain', shaped(domainShape, 'must be a host name of at most 1024 bytes')],
   ['httpOnly', isBoolean],
   ['secure', isBoolean],
-  ['sameSite', [(value) => writtenSameSite(value) !== undefined, 'must be Strict, Lax or None']],
+  ['sameSite', [(value) => canonicalSameSite(value) !== undefined, 'must be Strict, Lax or None']],
   ['partitioned', isBoolean],
 ])
 
 /**
- * Reads a Cookie header. Never throws. Pieces without `=` or without a name are ignored; quotes around a value are
- * removed; a value whose percent-decoded bytes are UTF-8 is decoded, any other is returned as it was sent.
- * @param header as Node gives it, a character a byte; several headers joined by `; `
+ * Parses a Cookie header. Never throws. Pieces without `=` or without a name are ignored; quotes around a value are
+ * removed; a value whose percent-decoded bytes are UTF-8 is decoded, any other is returned as sent.
+ * @param header as Node returns it, one character per byte; several headers joined by `; `
  * @returns an object without prototype
  */
 export function parseCookies(header: string | undefined): Record<string, string> {
@@ -74,7 +74,7 @@ export function parseCookies(header: string | undefined): Record<string, string>
   for (let start = 0; start < header.length; ) {
     const semicolon = header.indexOf(';', start)
     const end = semicolon < 0 ? header.length : semicolon
-    // Not searched again while it is ahead: pieces without one would take quadratic time.
+    // Not searched again while it is ahead: pieces without `=` would take quadratic time.
     if (equals < start) equals = header.indexOf('=', start)
     if (equals < 0) break
     if (equals < end) {
@@ -87,8 +87,8 @@ export function parseCookies(header: string | undefined): Record<string, string>
 }
 
 /**
- * One cookie of a Cookie header, as in `parseCookies`; undefined when there is none of that name. It makes no object,
- * since using a name that is cut out of a header as the name of a property takes V8 most of a microsecond.
+ * Returns one cookie of a Cookie header, as `parseCookies` does; undefined if there is none of that name. It creates no
+ * object, since using a substring of a header as a property name takes V8 most of a microsecond.
  * @param name a token
  */
 export function readCookie(header: string, name: string): string | undefined {
@@ -97,8 +97,8 @@ export function readCookie(header: string, name: string): string | undefined {
 }
 
 /**
- * All cookies of one name, in the order of the header. Browsers send several where one has a longer path or was set for
- * a parent domain; a server cannot tell which of them is its own but by the value.
+ * Returns all cookies of one name, in header order. Browsers send several if they differ in path or domain; only by the
+ * value can a server recognize its own.
  * @param name a token
  */
 export function readCookies(header: string, name: string): string[] {
@@ -109,7 +109,7 @@ export function readCookies(header: string, name: string): string[] {
   return values
 }
 
-/** Finds a cookie from an offset on. Returns the offset of its equals sign; -1 without one. */
+/** Finds a cookie from an offset. Returns the offset of its equals sign; -1 if not found. */
 function findCookie(header: string, name: string, from: number): number {
   for (let at = header.indexOf(name, from); at >= 0; at = header.indexOf(name, at + 1)) {
     let before = at - 1
@@ -127,12 +127,12 @@ function valueAt(header: string, equals: number): string {
 }
 
 /**
- * Writes the value of a Set-Cookie header.
+ * Returns the value of a Set-Cookie header.
  * @param name a token (RFC 9110 section 5.6.2)
  * @param value any text; characters that a cookie cannot hold are percent-encoded
- * @param attributes of this cookie; `undefined` counts as not given
- * @param defaults whether the request came over TLS
- * @throws TypeError for a wrong name, value or attribute, and for attributes that the browser would refuse together
+ * @param attributes of this cookie; `undefined` means the default
+ * @param defaults whether the request used TLS
+ * @throws TypeError for an invalid name, value or attribute, and for a combination that browsers would refuse
  */
 export function serializeCookie(
   name: string,
@@ -145,20 +145,20 @@ export function serializeCookie(
   }
   if (typeof value !== 'string') throw wrong(name, 'its value must be a string', value)
   if (!value.isWellFormed()) throw wrong(name, 'its value must be well-formed Unicode', value)
-  const pair = `${name}=${value.replace(notAsItIs, encodeURIComponent)}`
+  const pair = `${name}=${value.replace(needsEncoding, encodeURIComponent)}`
   if (pair.length - 1 > maxCookieBytes) {
     const problem = `name and value must be at most ${maxCookieBytes} bytes: they are ${pair.length - 1}`
     throw new TypeError(`Cannot set cookie ${name}: ${problem}`)
   }
-  for (const [key, given] of Object.entries(attributes)) {
+  for (const [key, attribute] of Object.entries(attributes)) {
     const rule = rules.get(key)
     if (rule === undefined) throw wrong(name, `an attribute must be one of ${[...rules.keys()].join(', ')}`, key)
     const [allows, must] = rule
-    if (given !== undefined && !allows(given)) throw wrong(name, `${key} ${must}`, given)
+    if (attribute !== undefined && !allows(attribute)) throw wrong(name, `${key} ${must}`, attribute)
   }
   const { maxAge, expires, domain } = attributes
   const { path = '/', httpOnly = true, secure = defaults.secure, partitioned = false } = attributes
-  const sameSite = writtenSameSite(attributes.sameSite ?? 'Lax')
+  const sameSite = canonicalSameSite(attributes.sameSite ?? 'Lax')
   if (sameSite === 'None' && !secure) throw wrong(name, 'sameSite None needs secure', secure)
   if (partitioned && !secure) throw wrong(name, 'partitioned needs secure', secure)
   checkPrefix(name, secure, domain, path)
@@ -189,7 +189,7 @@ function valueBetween(header: string, from: number, to: number): string {
   return decodeValue(unquote(trimmed(header, from, to)))
 }
 
-/** A part of a text without spaces and tabs at its ends. */
+/** Returns a part of a text without leading and trailing spaces and tabs. */
 function trimmed(text: string, from: number, to: number): string {
   let start = from
   let end = to
@@ -221,12 +221,12 @@ function shaped(shape: RegExp, must: string): Rule {
   return [(value) => typeof value === 'string' && value.length <= maxCookieAttributeBytes && shape.test(value), must]
 }
 
-/** A value of SameSite, given in upper or lower case, in its written form; undefined when it is none. */
-function writtenSameSite(given: unknown): SameSite | undefined {
-  return sameSites.find((each) => typeof given === 'string' && each.toLowerCase() === given.toLowerCase())
+/** Returns a SameSite value in canonical case; undefined for any other text. */
+function canonicalSameSite(value: unknown): SameSite | undefined {
+  return sameSites.find((each) => typeof value === 'string' && each.toLowerCase() === value.toLowerCase())
 }
 
-/** Refuses what makes browsers silently drop a cookie with a prefix (RFC 6265bis sections 4.1.3 and 5.7). */
+/** Refuses a prefixed cookie that browsers would silently drop (RFC 6265bis sections 4.1.3 and 5.7). */
 function checkPrefix(name: string, secure: boolean, domain: string | undefined, path: string): void {
   const prefix = /^__(?:secure|host)-/i.exec(name)?.[0]
   if (prefix === undefined) return

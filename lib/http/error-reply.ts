@@ -1,6 +1,6 @@
 /**
- * Renders errors for the client: JSON `{error, detail?}` for a program, a small page for a person. From status 500 on
- * the client does not learn the reason, except in `dev`.
+ * Renders errors for the client: JSON `{error, detail?}` for a program, a small page for a person. From status 500 the
+ * reason is hidden from the client, except in `dev`.
  */
 import { createHash } from 'node:crypto'
 import { isError, textOf } from '../base/reason.ts'
@@ -12,8 +12,8 @@ import { STATUS_CODES } from './node-http.ts'
 import { BodyReply, emptyReply, htmlType, jsonReply } from './reply.ts'
 
 /**
- * Whether the client is a program that reads JSON: by the route's `error_format`, else by Accept, X-Requested-With, or
- * a JSON request body.
+ * Whether the client expects JSON: by the route's `error_format`, else by Accept, X-Requested-With, or a JSON request
+ * body.
  */
 export function wantsJson(request: Pick<CoreContext, 'header'> & Partial<Pick<CoreContext, 'errorFormat'>>): boolean {
   const { errorFormat = 'auto' } = request
@@ -28,33 +28,33 @@ function takesJson(range: string): boolean {
   return /[/+]json\s*(?:;|$)/i.test(range) && !/;\s*q=0(?:\.0*)?\s*(?:;|$)/i.test(range)
 }
 
-/** The HttpError for a thrown value: itself, or 500 with the value as its cause. A Refusal stays one. */
+/** Returns the HttpError for a thrown value: itself, or a 500 with the value as its cause. A Refusal is unchanged. */
 export function toHttpError(thrown: unknown): HttpError | Refusal {
   if (Refusal.is(thrown)) return thrown
   if (isError(thrown)) {
     return isHttpError(thrown) ? thrown : new HttpError(500, 'internal_error', messageOf(thrown), { cause: thrown })
   }
   const text = typeof thrown === 'string' ? thrown : textOf(thrown)
-  return new HttpError(500, 'internal_error', `A value that is no Error was thrown: ${text}`, { cause: thrown })
+  return new HttpError(500, 'internal_error', `A value that is not an Error was thrown: ${text}`, { cause: thrown })
 }
 
-/** The message of an error, which may be a getter that throws. */
+/** Returns the message of an error, which may be a getter that throws. */
 function messageOf(error: Error): string {
   try {
     return String(error.message)
   } catch {
-    return 'An error was thrown whose message cannot be read'
+    return 'An error with an unreadable message was thrown'
   }
 }
 
 /** A page for an error. */
 export interface ErrorPage {
   readonly html: string
-  /** Its own Content-Security-Policy; that of the application stays unless given. */
+  /** The page's Content-Security-Policy; default: the application's. */
   readonly policy?: string
 }
 
-/** Makes the page for an error, or undefined when there is none. Does not throw. `detail`: what the client may know. */
+/** Renders the page for an error, or returns undefined. Does not throw. `detail`: the text that the client may see. */
 export type PageForError = (
   ctx: CoreContext,
   error: HttpError | Refusal,
@@ -62,12 +62,12 @@ export type PageForError = (
 ) => ErrorPage | undefined
 
 /**
- * Makes the reply for an error and sets the context's status and header fields for it. Fields that describe the reply
- * that it replaces are dropped; a `Cache-Control` that begins with `no-store` or `private` stays. Cookies stay below
- * 500, where the error is an answer that the application meant, such as a refused sign-in. From 500 on they are
- * dropped, since they belong to work that failed, except the cookie of a session that has been saved.
+ * Makes the reply for an error and sets the context's status and header fields for it. Fields that describe the
+ * replaced reply are dropped; a `Cache-Control` that begins with `no-store` or `private` stays. Cookies stay below 500,
+ * where the application intended the error, such as a refused sign-in. From 500 they are dropped, since they belong to
+ * work that failed, except the cookie of a session that has been saved.
  * @param showsDetails whether a 500 shows its stack to the client (`dev`)
- * @param pageFor asked first for a page for people
+ * @param pageFor tried first when the reply is a page
  */
 export function errorReply(
   ctx: CoreContext,
@@ -94,7 +94,7 @@ export function errorReply(
   return new BodyReply(htmlType, page.html)
 }
 
-/** The page for an error when there is no other; the parameters are those of {@link PageForError}. */
+/** Renders the default page for an error; parameters as in {@link PageForError}. */
 export function builtInPage(ctx: CoreContext, { status, code }: HttpError | Refusal, detail?: string): ErrorPage {
   const failure = status < 500 ? undefined : { id: ctx.id, code }
   return { html: errorPage(status, detail, failure), policy: contentSecurityPolicy }
@@ -132,7 +132,7 @@ function isCookieOf(field: string | undefined, text: string, name: string | unde
   return name !== undefined && field?.toLowerCase() === 'set-cookie' && text.startsWith(`${name}=`)
 }
 
-/** A self-contained page with the status and, if given, the detail and the request's id. Everything is escaped. */
+/** Renders a self-contained page with the status and, if given, the detail and the request id. Escapes everything. */
 export function errorPage(
   status: number,
   detail: string | undefined,
@@ -147,7 +147,7 @@ export function errorPage(
   return htmlPage(title, style, text + request)
 }
 
-/** Makes a self-contained page with its title as the heading. Nothing is escaped. */
+/** Renders a self-contained page with its title as the heading. Escapes nothing. */
 export function htmlPage(title: string, css: string, content: string): string {
   return `<!doctype html>
 <html lang="en">
@@ -168,15 +168,15 @@ ${content}
 `
 }
 
-/** The Content-Security-Policy of such a page: that of an application could forbid its style. */
+/** Returns the Content-Security-Policy of such a page: the application's policy could forbid its style. */
 export function policyOf(css: string): string {
   return `default-src 'none'; style-src 'sha256-${createHash('sha256').update(css).digest('base64')}'`
 }
 
 function adviceFor(status: number, code = ''): string {
   if (code === 'shared_away') {
-    return '<p>What the server needs for this page cannot be reached at the moment. Please try again soon.</p>'
+    return '<p>A service that this page needs cannot be reached at the moment. Please try again soon.</p>'
   }
   if (status === 503) return '<p>The server is busy or is being stopped. Please try again in a moment.</p>'
-  return status >= 500 ? '<p>Something went wrong in the server. Its log says what.</p>' : ''
+  return status >= 500 ? '<p>Something went wrong on the server. Its log has the details.</p>' : ''
 }

@@ -1,7 +1,7 @@
 /**
- * The table of features: members that other rooms (sessions, views, logs, events) add to the context. The context class
- * of a server is derived once, when the server is built. A member is made when a request first uses it and kept for
- * that request, so `make` may close over state of the request.
+ * Features: members that other rooms (sessions, views, logs, events) add to the context. The context class of a server
+ * is derived once, when the server is built. A member is created when a request first uses it and cached for that
+ * request, so `make` may close over state of the request.
  */
 import { CoreContext, type ContextServices } from './context.ts'
 
@@ -10,18 +10,20 @@ export interface Member {
   readonly name: string
   /** The specification's names for it. */
   readonly aliases?: readonly string[]
-  /** The names under which views see the member: its own, or its aliases. Views do not see it unless given. */
+  /** Whether it is created anew at each use, since it may change during a request. */
+  readonly isFresh?: true
+  /** The names under which views see the member: its name, or its aliases. Default: views do not see it. */
   readonly inViews?: 'name' | 'aliases'
   /**
-   * Makes the member for one request. Functions must not depend on `this`. A method, so that a feature may ask for a
-   * context with the members of others: `CoreContext & SessionMembers`.
+   * Makes the member for one request. Functions must not depend on `this`. Declared as a method, so that a feature may
+   * require a context with the members of others: `CoreContext & SessionMembers`.
    */
   make(ctx: CoreContext): unknown
 }
 
 /** The members that one room adds. */
 export interface Feature {
-  /** Names the feature in messages. */
+  /** For messages. */
   readonly name: string
   readonly members: readonly Member[]
 }
@@ -29,21 +31,21 @@ export interface Feature {
 /** A context class of one server. */
 export type ContextClass = typeof CoreContext
 
-/** The names that a view sees besides its data: getters that read the context. */
+/** The names that a view sees in addition to its data: getters that read the context. */
 export type ViewScope = Readonly<Record<string, unknown>>
 
-/** A context class, and the scope that views get from its contexts. */
+/** A context class, and the scope of views for its contexts. */
 export interface ContextParts {
   readonly ContextClass: ContextClass
   readonly viewScope: (ctx: CoreContext) => ViewScope
 }
 
-/** Members of the context itself that views see. */
+/** Built-in members of the context that views see. */
 const plainMembers = ['params', 'query', 'path', 'method', 'state'] as const
 
 /**
- * Makes a server's context class.
- * @throws Error when two features add the same name, or one takes that of a method or getter of the context
+ * Creates a server's context class.
+ * @throws Error if two features add the same name, or a feature adds the name of a method or getter of the context
  */
 export function createContextClass(features: readonly Feature[], services: ContextServices): ContextParts {
   const ContextClass = class extends CoreContext {}
@@ -56,7 +58,7 @@ export function createContextClass(features: readonly Feature[], services: Conte
     }
   }
   const scope = Scope.prototype as object
-  Reflect.deleteProperty(scope, 'constructor') // Views see the names below and nothing that every object has.
+  Reflect.deleteProperty(scope, 'constructor') // Views see only the names below, nothing inherited.
   Object.setPrototypeOf(scope, null)
   expose(scope, 'ctx', (ctx) => ctx)
   for (const name of plainMembers) expose(scope, name, (ctx) => ctx[name])
@@ -65,11 +67,11 @@ export function createContextClass(features: readonly Feature[], services: Conte
   for (const feature of features) {
     for (const member of feature.members) {
       const slot = index++
-      const get = (ctx: CoreContext): unknown => ctx.memo(slot, member.make)
+      const get = (ctx: CoreContext): unknown => (member.isFresh ? member.make(ctx) : ctx.memo(slot, member.make))
       const aliases = member.aliases ?? []
       for (const name of [member.name, ...aliases]) {
         if (name in ContextClass.prototype) {
-          throw new Error(`Feature ${feature.name} adds ${name} to the context, which has it already`)
+          throw new Error(`Feature ${feature.name} adds ${name} to the context, which already has it`)
         }
         Object.defineProperty(ContextClass.prototype, name, {
           configurable: true,

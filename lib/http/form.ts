@@ -1,19 +1,36 @@
 /**
- * The form that `readForm()` returns: fields and files, sent urlencoded or as multipart.
+ * The form that `readForm()` returns: fields and files, urlencoded or multipart.
  */
 
-/** A file of a multipart form: one of up to 64 KiB has `bytes`, a larger one `path`. */
-export type FormFile = FileFacts & (FileInMemory | FileOnDisk)
+/** A file of a multipart form: up to 64 KiB it has `bytes`, above that `path`. */
+export type FormFile = FileContent & {
+  /**
+   * Moves the file to its place, also to another file system. Rejects, and changes nothing, when it exists.
+   * @param path absolute or relative to `paths.root`
+   */
+  readonly moveTo: (path: string, options?: MoveOptions) => Promise<void>
+}
 
-interface FileFacts {
+/** A file as it was received. */
+export type FileContent = FileInfo & (FileInMemory | FileOnDisk)
+
+interface MoveOptions {
+  /** Whether an existing file is replaced. */
+  readonly replace?: boolean
+}
+
+/** Moves uploaded files; `files/move-file.ts` implements it. */
+export type MoveFile = (file: FileContent, path: string, options?: MoveOptions) => Promise<void>
+
+interface FileInfo {
   /** The name of the input. */
   readonly name: string
   /**
-   * The name that the client sent: its last path component without control characters; may be empty. Do not trust it:
-   * store the file under a name of your own.
+   * The file name from the client: the last path component without control characters; may be empty. Do not trust it:
+   * store the file under your own name.
    */
   readonly filename: string
-  /** The media type that the client sent, in lower case, without parameters; `application/octet-stream` for none. */
+  /** The media type from the client, in lower case, without parameters; default: `application/octet-stream`. */
   readonly type: string
   /** Bytes. */
   readonly size: number
@@ -26,14 +43,14 @@ interface FileInMemory {
 }
 
 interface FileOnDisk {
-  /** A temporary file of mode 0600. It is deleted when the request ends: move or copy it. */
+  /** A temporary file. It is deleted when the request ends: move or copy it. */
   readonly path: string
   readonly bytes?: undefined
 }
 
-/** A form that was read. Names are keys of a map, so `__proto__` is one like any other. */
+/** A form. Names are keys of a map, so `__proto__` is a name like any other. */
 export class Form {
-  /** The files in the order sent. A file input left empty gives none. */
+  /** The files in the order sent, without empty file inputs. */
   readonly files: readonly FormFile[]
   readonly #fields: ReadonlyMap<string, readonly string[]>
 
@@ -46,17 +63,17 @@ export class Form {
     this.files = files
   }
 
-  /** The first value of this name; `undefined` when none was sent, as for an unchecked checkbox. */
+  /** Returns the first value of a name; `undefined` if none was sent, as for an unchecked checkbox. */
   get(name: string): string | undefined {
     return this.#fields.get(name)?.[0]
   }
 
-  /** Every value of this name in the order sent; a new array, empty when it was not sent. */
+  /** Returns every value of a name in the order sent; a new array, empty if none was sent. */
   getAll(name: string): string[] {
     return [...(this.#fields.get(name) ?? [])]
   }
 
-  /** The values of this name as they are kept, for the server's own parts; undefined when it was not sent. */
+  /** Returns the internal array of values, for the server's own code; undefined if none was sent. */
   valuesOf(name: string): readonly string[] | undefined {
     return this.#fields.get(name)
   }
@@ -66,12 +83,12 @@ export class Form {
     return this.#fields.has(name)
   }
 
-  /** The names of the fields, each once, in the order in which they first came. */
+  /** Returns the names of the fields, each once, in order of first appearance. */
   keys(): IterableIterator<string> {
     return this.#fields.keys()
   }
 
-  /** Name and value of every field, those of one name together, names in the order in which they first came. */
+  /** Returns name and value of every field, grouped by name, names in order of first appearance. */
   *entries(): IterableIterator<[string, string]> {
     for (const [name, values] of this.#fields) {
       for (const value of values) yield [name, value]
@@ -79,7 +96,13 @@ export class Form {
   }
 }
 
-/** Adds a value to a name, in the shape that {@link Form} takes. */
+/** Adds `moveTo` to a received file; it is not enumerable. */
+export function formFile(content: FileContent, move: MoveFile): FormFile {
+  const moveTo: FormFile['moveTo'] = (path, options) => move(content, path, options)
+  return Object.defineProperty(content, 'moveTo', { value: moveTo }) as FormFile
+}
+
+/** Adds a value to a name, in the shape that {@link Form} accepts. */
 export function addField(fields: Map<string, string[]>, name: string, value: string): void {
   const values = fields.get(name)
   if (values === undefined) fields.set(name, [value])

@@ -1,6 +1,6 @@
 /**
- * The target of a request and the framing of its body (RFC 9112, sections 3.2 and 6). Requests that two readers could
- * read in different ways are refused, even when Node's parser accepts them.
+ * The target of a request and the framing of its body (RFC 9112, sections 3.2 and 6). Ambiguous requests are refused,
+ * even if Node's parser accepts them.
  */
 import type { IncomingMessage } from 'node:http'
 import type { CoreContext } from './context.ts'
@@ -8,10 +8,10 @@ import { HttpError } from './errors.ts'
 import { parseAuthority } from './host.ts'
 
 /**
- * Brings the target of a request into origin form, a path, as nearly all are: `request.url` begins with '/' afterwards.
- * From the absolute form, which a server must take too, the Host field becomes the host of the target (section 3.2.2).
- * The `*` of `OPTIONS *` stays (RFC 9110, section 9.3.7): it is the path of no route.
- * @returns false when the target is neither a path nor an `http:` or `https:` URL, nor the `*` of OPTIONS
+ * Converts the target of a request to origin form, a path: `request.url` begins with '/' afterwards. For the absolute
+ * form, which a server must accept too, sets the Host field to the host of the target (section 3.2.2). The `*` of
+ * `OPTIONS *` stays (RFC 9110, section 9.3.7): it matches no route.
+ * @returns false if the target is neither a path nor an `http:` or `https:` URL, nor the `*` of OPTIONS
  */
 export function toOriginForm(request: IncomingMessage): boolean {
   const target = request.url as string
@@ -29,9 +29,9 @@ export function toOriginForm(request: IncomingMessage): boolean {
 }
 
 /**
- * Refuses versions other than 1.0 and 1.1, and every Transfer-Encoding but `chunked` alone in HTTP/1.1 (RFC 9112,
- * section 6.1). The parser accepts a list that ends with `chunked`, but the other codings are not decoded here.
- * @throws HttpError 400 `bad_request`; for a Transfer-Encoding it is the last answer on its connection
+ * Refuses versions other than 1.0 and 1.1, and every Transfer-Encoding except a single `chunked` in HTTP/1.1 (RFC 9112,
+ * section 6.1). The parser accepts a list that ends with `chunked`, but other codings are not supported here.
+ * @throws HttpError 400 `bad_request`; for a Transfer-Encoding it is the last response on the connection
  */
 export function checkFraming(ctx: CoreContext): void {
   if (ctx.request.httpVersionMajor !== 1) throw new HttpError(400, 'bad_request', 'The HTTP version must be 1.0 or 1.1')
@@ -39,5 +39,5 @@ export function checkFraming(ctx: CoreContext): void {
   const coding = ctx.header('transfer-encoding')
   if (coding === undefined || (coding.toLowerCase() === 'chunked' && ctx.httpVersion === '1.1')) return
   ctx.lastOnConnection = true
-  throw new HttpError(400, 'bad_request', 'Transfer-Encoding takes chunked alone, in HTTP/1.1')
+  throw new HttpError(400, 'bad_request', 'Transfer-Encoding must be chunked, in HTTP/1.1')
 }

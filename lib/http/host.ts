@@ -1,8 +1,8 @@
 /**
- * The Host header field: reading it, and which hosts this server serves (`server.allowed_hosts`). An absent port and an
- * explicit 80 or 443 count as the same, since browsers leave the scheme's own port out.
+ * The Host header field: parsing, and which hosts this server serves (`server.allowed_hosts`). A missing port and an
+ * explicit 80 or 443 count as equal, since browsers omit the default port of the scheme.
  *
- * Load balancers ask for the health of a server by its address, so the paths for that answer to every host.
+ * Load balancers check the health of a server by its address, so health check paths accept every host.
  */
 import { isIPv4, isIPv6 } from 'node:net'
 import { HttpError } from './errors.ts'
@@ -10,23 +10,23 @@ import { isLoopback, normalizeIp } from './ip-address.ts'
 
 /** A host and its port. */
 interface Authority {
-  /** Lower case, no last dot; an IPv6 address normalized and without brackets. */
+  /** Lower case, no trailing dot; IPv6 addresses normalized and without brackets. */
   readonly name: string
-  /** 0 to 65535; undefined when there is none. */
+  /** 0 to 65535; undefined if absent. */
   readonly port: number | undefined
 }
 
 const authorityPattern = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)\.?)(?::(\d{0,5}))?$/
 const longestName = 253
-/** A name with a last dot, and a port. */
+/** A name with a trailing dot, and a port. */
 const longestAuthority = longestName + '.:65535'.length
-/** A slash at the end of a path does not matter. */
+/** With and without a trailing slash. */
 const healthPaths: ReadonlySet<string> = new Set(['/svc-ready', '/svc-ready/', '/svc-ping', '/svc-ping/'])
 
 /**
- * Reads `host` or `host:port` (RFC 9110 section 7.2, RFC 3986 section 3.2): a name of letters, digits, `-` and `_`, an
+ * Parses `host` or `host:port` (RFC 9110 section 7.2, RFC 3986 section 3.2): a name of letters, digits, `-` and `_`, an
  * IPv4 address, or an IPv6 address in brackets.
- * @returns undefined when it is malformed
+ * @returns undefined if it is malformed
  */
 export function parseAuthority(text: string): Authority | undefined {
   const match = text.length > longestAuthority ? null : authorityPattern.exec(text)
@@ -42,8 +42,8 @@ export function parseAuthority(text: string): Authority | undefined {
 }
 
 /**
- * The host of a Host header field without its port: lower case, no last dot, IPv6 without brackets.
- * @returns undefined when it is malformed or empty
+ * Returns the host of a Host header field without its port: lower case, no trailing dot, IPv6 without brackets.
+ * @returns undefined if it is malformed or empty
  */
 export function hostName(hostHeader: string): string | undefined {
   return parseAuthority(hostHeader)?.name
@@ -52,7 +52,7 @@ export function hostName(hostHeader: string): string | undefined {
 /**
  * Makes the check of `server.allowed_hosts`. An entry is a host (any port) or `host:port`; `*.example.org` matches
  * names with exactly one label more than `example.org`.
- * @param allowed entries that `checkAllowedHost` takes
+ * @param allowed entries that `checkAllowedHost` accepts
  */
 export function createHostCheck(allowed: readonly string[]): (hostHeader: string | undefined) => boolean {
   const entries = new Set(allowed.map(entryKey))
@@ -69,7 +69,7 @@ export function createHostCheck(allowed: readonly string[]): (hostHeader: string
   }
 }
 
-/** The members of a request that its guard reads; see `ReceivedRequest`. */
+/** The members of a request that the guard reads; see `ReceivedRequest`. */
 interface HostedRequest {
   readonly hostField: string | undefined
   readonly hostCount: number
@@ -80,9 +80,9 @@ interface HostedRequest {
 
 /**
  * Makes the guard that checks every request (RFC 9112, section 3.2). It throws HttpError 400 `bad_host` for a Host
- * field that is missing in HTTP/1.1, doubled, malformed or not allowed; the paths of health checks answer to every
- * host. Behind a trusted proxy, the host that the proxy states must be allowed. The last good field is remembered,
- * since nearly all requests of a server have the same one.
+ * field that is missing in HTTP/1.1, duplicated, malformed or not allowed; health check paths accept every host. Behind
+ * a trusted proxy, the forwarded host must be allowed. The last valid field is cached, since nearly all requests of a
+ * server have the same.
  * @param allowed see `createHostCheck`
  */
 export function createHostGuard(allowed: readonly string[]): (request: HostedRequest) => void {
@@ -97,7 +97,7 @@ export function createHostGuard(allowed: readonly string[]): (request: HostedReq
       lastGood = field
     }
     if (allowed.length === 0 || isAllowed(request.host) || healthPaths.has(request.path)) return
-    throw badHost('This server does not answer to that host')
+    throw badHost('This server does not serve that host')
   }
 }
 
@@ -107,7 +107,7 @@ function badHost(message: string): HttpError {
 
 /**
  * Checks an entry of `server.allowed_hosts`.
- * @returns what the entry must be, to follow its name in a message; undefined when it is right
+ * @returns what the entry must be, to follow its name in a message; undefined if it is valid
  */
 export function checkAllowedHost(entry: string): string | undefined {
   const wildcard = entry.startsWith('*.')
@@ -116,7 +116,7 @@ export function checkAllowedHost(entry: string): string | undefined {
   return 'must be a host such as example.org, example.org:8443, *.example.org or [::1]'
 }
 
-/** Whether an address to listen on is of this machine alone. */
+/** Whether an address to listen on can be reached only from this machine. */
 export function isBoundToLoopback(host: string): boolean {
   return isLoopbackHost(host) || isLoopback(normalizeIp(host) ?? '')
 }

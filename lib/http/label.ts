@@ -1,9 +1,9 @@
 /**
- * How a log line names a request.
+ * The label of a request in log lines.
  */
 import type { LoggedRequest } from '../base/ports.ts'
 
-/** Method, path and, in parentheses, the route that answers. */
+/** Returns method, path and, in parentheses, the matched route. */
 export function label({ method, path, routeName }: LoggedRequest): string {
   return routeName === '' ? `${method} ${path}` : `${method} ${path} (${routeName})`
 }

@@ -1,9 +1,9 @@
 /**
  * Assembles a multipart form: fields and small files in memory, files above 64 KiB in a temporary folder of the request
- * (folder mode 0700, file mode 0600, names that the client does not influence).
+ * (folder mode 0700, file mode 0600, names that the client cannot influence).
  *
- * Surprise: it removes no file by itself, not even after an error. Call `discard()` when the request has ended, however
- * it ended.
+ * Surprise: it does not remove files automatically, not even after an error. Call `discard()` when the request has
+ * ended, for whatever reason.
  */
 import { mkdir, mkdtemp, open, rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
@@ -12,7 +12,7 @@ import { reasonOf } from '../base/reason.ts'
 import { ByteCollector } from './byte-collector.ts'
 import { decodeText } from './charset.ts'
 import { HttpError } from './errors.ts'
-import { addField, Form, type FormFile } from './form.ts'
+import { addField, Form, formFile, type FormFile, type MoveFile } from './form.ts'
 import { MultipartParser, type MultipartEvent } from './multipart.ts'
 import { parsePartHeader, type PartHeader } from './part-header.ts'
 
@@ -20,13 +20,13 @@ import { parsePartHeader, type PartHeader } from './part-header.ts'
 const maxFileBytesInMemory = 65_536
 
 /**
- * The name of the folder of one request's uploads, with process and host, so that `left-uploads.ts` can remove it. A
- * name without a host counts as one of this host.
+ * The name of the upload folder of one request, with process and host, so that `left-uploads.ts` can remove it. A name
+ * without a host belongs to this host.
  */
 export const uploadFolderName = /^svc-upload-(\d+)-(?:(.+)-.{6}$)?/
 
-/** A file that is being received. It is open only while it is written: its client may take its time. */
-interface GrowingFile {
+/** A file that is being received. It is open only while written, since the client may be slow. */
+interface IncomingFile {
   readonly path: string
   written: number
 }
@@ -35,6 +35,7 @@ interface GrowingFile {
 export class MultipartForm {
   readonly #parser: MultipartParser
   readonly #parentFolder: string
+  readonly #move: MoveFile
   readonly #fields = new Map<string, string[]>()
   readonly #files: FormFile[] = []
   readonly #held = new ByteCollector()
@@ -42,16 +43,18 @@ export class MultipartForm {
   #keptBytes = 0
   #folder: string | undefined
   #part: PartHeader | undefined
-  #file: GrowingFile | undefined
+  #file: IncomingFile | undefined
 
   /**
    * @param boundary from Content-Type
-   * @param parentFolder the folder of the temporary folder, which is made when it is needed
-   * @throws HttpError 400 `bad_form` for a wrong boundary
+   * @param parentFolder the parent of the temporary folder, created on demand
+   * @param move moves the files
+   * @throws HttpError 400 `bad_form` for an invalid boundary
    */
-  constructor(boundary: string, parentFolder: string) {
+  constructor(boundary: string, parentFolder: string, move: MoveFile) {
     this.#parser = new MultipartParser(boundary)
     this.#parentFolder = parentFolder
+    this.#move = move
   }
 
   /** The bytes of the form that are in memory. */
@@ -60,10 +63,10 @@ export class MultipartForm {
   }
 
   /**
-   * Takes the next chunk.
-   * @returns a promise only when the disk is written to: a client may send a body in chunks of one byte
+   * Processes the next chunk.
+   * @returns a promise only when writing to disk, since a client may send one-byte chunks
    * @throws HttpError 400 `bad_form`, 415 `unsupported_media_type`; a promise rejects with these, and with 500
-   *   `internal_error` when the disk does not take it
+   *   `internal_error` if writing fails
    */
   write(chunk: Buffer): Promise<void> | undefined {
     const events = this.#parser.push(chunk)
@@ -76,14 +79,14 @@ export class MultipartForm {
 
   /**
    * Call when the body is complete. Returns the form.
-   * @throws HttpError 400 `bad_form` when the closing delimiter is missing
+   * @throws HttpError 400 `bad_form` if the closing delimiter is missing
    */
   end(): Form {
     this.#parser.end()
     return new Form(this.#fields, this.#files)
   }
 
-  /** Removes the temporary files. May be called again. Rejects when one cannot be removed. */
+  /** Removes the temporary files. May be called again. Rejects if a file cannot be removed. */
   async discard(): Promise<void> {
     if (this.#folder !== undefined) await rm(this.#folder, { recursive: true, force: true })
     this.#folder = undefined
@@ -117,16 +120,16 @@ export class MultipartForm {
       }
       addField(this.#fields, name, value)
     } else if (filename !== '' || bytes.length > 0) {
-      this.#files.push({ name, filename, type, size: bytes.length, bytes })
+      this.#files.push(formFile({ name, filename, type, size: bytes.length, bytes }, this.#move))
     }
     return undefined
   }
 
-  async #endFile(part: PartHeader, file: GrowingFile): Promise<void> {
+  async #endFile(part: PartHeader, file: IncomingFile): Promise<void> {
     await this.#writeHeld()
     this.#file = undefined
-    const { name, type } = part
-    this.#files.push({ name, filename: part.filename ?? '', type, size: file.written, path: file.path })
+    const { name, type, filename = '' } = part
+    this.#files.push(formFile({ name, filename, type, size: file.written, path: file.path }, this.#move))
   }
 
   #writeHeld(): Promise<void> {
@@ -146,7 +149,7 @@ export class MultipartForm {
   }
 }
 
-/** Makes the folder of one request's uploads, for this user alone. Rejects with the errors of the file system. */
+/** Creates the upload folder of one request, accessible only to this user. Rejects with file system errors. */
 export async function makeUploadFolder(parent: string): Promise<string> {
   await mkdir(parent, { recursive: true, mode: 0o700 })
   return mkdtemp(join(parent, `svc-upload-${process.pid}-${hostname()}-`))
@@ -157,6 +160,6 @@ async function onDisk(folder: string, work: () => Promise<void>): Promise<void> 
     await work()
   } catch (cause) {
     const reason = reasonOf(cause)
-    throw new HttpError(500, 'internal_error', `Cannot keep an uploaded file in ${folder}: ${reason}`, { cause })
+    throw new HttpError(500, 'internal_error', `Cannot store an uploaded file in ${folder}: ${reason}`, { cause })
   }
 }

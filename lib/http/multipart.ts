@@ -1,13 +1,13 @@
 /**
- * Parses the framing of a multipart body (RFC 2046 section 5.1.1): chunks in, events out. It knows nothing of forms.
+ * Parses the framing of a multipart body (RFC 2046 section 5.1.1): chunks in, events out. It is independent of forms.
  *
- * A delimiter is a line that begins with `--boundary`, and the CRLF before it belongs to it. So the parser searches for
+ * A delimiter is a line that begins with `--boundary`, including the CRLF before it. So the parser searches for
  * CRLF `--boundary`, and puts a CRLF before the first byte. When a chunk ends within a possible delimiter, those few
- * bytes wait for the next chunk; no boundary has a CR, so they begin at the first CR near the end. An incomplete header
- * of a part waits too, in a buffer of its own, so that with chunks of one byte it is not searched and copied again.
+ * bytes wait for the next chunk; no boundary has a CR, so they begin at the first CR near the end. An incomplete part
+ * header waits too, in a separate buffer, so that with one-byte chunks it is not searched and copied repeatedly.
  *
  * By the RFC a line that merely begins with the boundary is a delimiter too. The rest of such a line is refused as
- * wrong framing, and not taken for data.
+ * invalid framing, not treated as data.
  */
 import { HttpError } from './errors.ts'
 
@@ -19,9 +19,9 @@ export type MultipartEvent =
 
 type State = 'preamble' | 'delimiter' | 'closing' | 'padding' | 'line feed' | 'header' | 'data' | 'epilogue'
 
-/** The most parts of a body. */
+/** The maximum number of parts. */
 export const maxParts = 1000
-/** The most bytes of the header of a part, without the empty line at its end. */
+/** The maximum size of a part header, without the empty line at its end. */
 export const maxPartHeaderBytes = 8192
 
 const dash = 0x2d
@@ -32,18 +32,18 @@ const tab = 0x09
 const headerEnd = Buffer.of(carriageReturn, lineFeed, carriageReturn, lineFeed)
 const nothing: Buffer = Buffer.alloc(0)
 
-/** Parses one body. Parts cannot be nested: a part is bytes. */
+/** Parses one body. Nested parts are not parsed. */
 export class MultipartParser {
   readonly #delimiter: Buffer
   #state: State = 'preamble'
   #waiting: Buffer = Buffer.of(carriageReturn, lineFeed)
-  /** The header that is incomplete, in its first `#headerLength` bytes. */
+  /** The incomplete header, in the first `#headerLength` bytes. */
   #header = nothing
   #headerLength = 0
   #parts = 0
 
   /**
-   * @param boundary 1 to 70 printable ASCII characters, the last no space (RFC 2046 section 5.1.1, a little wider)
+   * @param boundary 1 to 70 printable ASCII characters, not ending with a space (slightly wider than RFC 2046, 5.1.1)
    * @throws HttpError 400 `bad_form` for any other
    */
   constructor(boundary: string) {
@@ -54,8 +54,9 @@ export class MultipartParser {
   }
 
   /**
-   * Takes the next chunk. The events refer to its bytes, so it must not be changed while they are used.
-   * @throws HttpError 400 `bad_form` for wrong framing, too many parts or too long a header; nothing may follow it
+   * Parses the next chunk. The events refer to its bytes, so it must not be changed while they are in use.
+   * @throws HttpError 400 `bad_form` for invalid framing, too many parts or a header that is too long; do not call the
+   *   parser afterwards
    */
   push(chunk: Buffer): MultipartEvent[] {
     const events: MultipartEvent[] = []
@@ -72,7 +73,7 @@ export class MultipartParser {
 
   /**
    * Call when the body has ended.
-   * @throws HttpError 400 `bad_form` when the closing delimiter is missing
+   * @throws HttpError 400 `bad_form` if the closing delimiter is missing
    */
   end(): void {
     if (this.#state === 'epilogue') return
@@ -121,10 +122,10 @@ export class MultipartParser {
     return found + headerEnd.length
   }
 
-  /** Adds to the incomplete header, and reads it when it is complete. */
+  /** Adds to the incomplete header, and emits it when complete. */
   #holdHeader(bytes: Buffer, at: number, events: MultipartEvent[]): number {
     const held = this.#headerLength
-    // A new one for each: the event refers to it.
+    // A new buffer for each header, since the event refers to it.
     if (held === 0) this.#header = Buffer.allocUnsafe(maxPartHeaderBytes + headerEnd.length)
     this.#headerLength += bytes.copy(this.#header, held, at)
     const header = this.#header.subarray(0, this.#headerLength)

@@ -1,8 +1,8 @@
 /**
- * The values of `node:http` that are used; types are imported from there.
+ * The values used from `node:http`; types are imported from there.
  *
- * Surprise: an `import` would read everything that the module exports, which on Node 24 loads `fetch` and its
- * WebSocket: 20 ms at the start.
+ * Surprise: an `import` would read every export of the module, which on Node 24 loads `fetch` and its WebSocket: 20 ms
+ * at start-up.
  */
 export const {
   createServer,

@@ -1,44 +1,44 @@
 /**
- * Whether a request says that it comes from another site, which is checked before any token.
+ * Detects requests from another site, before any token is checked.
  *
- * The first of these header fields that is there decides:
- * 1. `Sec-Fetch-Site` (W3C Fetch Metadata, section 2.4): `same-origin` and `none` (typed, bookmarked) are of this site.
- *    Other values are not, unless `Origin`, or without it `Referer`, names a trusted origin.
- * 2. `Origin` (RFC 6454 section 7): of this host, or a trusted origin.
- * 3. `Referer` (RFC 9110 section 10.1.3): the same.
- * `Origin: null`, or none of the three, says nothing: it is a program, or a browser that was told not to say.
+ * The first of these header fields that is present decides:
+ * 1. `Sec-Fetch-Site` (W3C Fetch Metadata, section 2.4): `same-origin` and `none` (typed, bookmarked) count as same
+ *    site. Other values do not, unless `Origin`, or without it `Referer`, is a trusted origin.
+ * 2. `Origin` (RFC 6454 section 7): this host, or a trusted origin.
+ * 3. `Referer` (RFC 9110 section 10.1.3): likewise.
+ * `Origin: null`, or none of the three, means unknown: a program, or a browser configured not to send them.
  *
- * Apps and browser extensions have origins of other schemes, such as `capacitor://localhost`. They are trusted where
- * they are named, and never of this host.
+ * Apps and browser extensions have origins with other schemes, such as `capacitor://localhost`. They are accepted only
+ * as trusted origins, never as this host.
  *
- * Surprise: `https` on the same host is of this site even where this server believes that it speaks `http`, since a
- * proxy that ends TLS may not be declared. `http` is not where this server knows that it speaks `https`.
+ * Surprise: `https` on the same host counts as same site even if this server assumes `http`, since a proxy that
+ * terminates TLS may not be declared. `http` does not count if this server knows that the client uses `https`.
  */
 import type { CoreContext } from './context.ts'
 import { parseAuthority } from './host.ts'
 
-/** `same`: of this site or a trusted one. `cross`: of another. `unknown`: the request does not say. */
+/** `same`: this site or a trusted origin. `cross`: another site. `unknown`: the request has no origin. */
 export type OriginVerdict = 'same' | 'cross' | 'unknown'
 
-/** The request, as far as the check reads it. */
+/** The parts of a request that the check reads. */
 type OriginRequest = Pick<CoreContext, 'header' | 'secure' | 'host'>
 
-/** The check that `createOriginCheck` makes. */
+/** The check that `createOriginCheck` returns. */
 export type OriginCheck = (request: OriginRequest) => OriginVerdict
 
 interface Origin {
   readonly scheme: string
   readonly name: string
-  /** -1 for the scheme's own port. */
+  /** -1 for the scheme's default port. */
   readonly port: number
 }
 
 /** The scheme of RFC 3986, section 3.1. */
 const originPattern = /^([a-z][a-z0-9+.-]*):\/\/([^/?#\\]+)$/i
 const refererPattern = /^([a-z][a-z0-9+.-]*):\/\/([^/?#\\]+)(?:[/?#].*)?$/i
-/** The ports that browsers leave out. */
+/** The ports that browsers omit. */
 const defaultPorts: ReadonlyMap<string, number> = new Map([['http', 80], ['https', 443]])
-/** Schemes that no page has: an origin of them would never be sent. */
+/** Schemes that no page has, so no request has such an origin. */
 const schemesWithoutPages: ReadonlySet<string> = new Set(['ws', 'wss', 'ftp', 'file', 'data', 'blob', 'javascript'])
 
 /**
@@ -64,7 +64,7 @@ export function createOriginCheck(trustedOrigins: readonly string[]): OriginChec
 
 /**
  * Checks an entry of `server.trusted_origins`.
- * @returns what the entry must be, to follow its name in a message; undefined when it is right
+ * @returns what the entry must be, to follow its name in a message; undefined if it is valid
  */
 export function checkTrustedOrigin(entry: string): string | undefined {
   const origin = readOrigin(originPattern, entry)
@@ -75,19 +75,19 @@ export function checkTrustedOrigin(entry: string): string | undefined {
 
 /**
  * Whether a request is a prefetch by `Sec-Purpose` (Fetch standard, section 3.2.8) or the `Purpose` of older browsers:
- * the browser asks ahead, and perhaps nobody sees the answer. A prerendered page counts too.
+ * the user may never see the response. A prerendered page counts too.
  */
 export function isPrefetch(ctx: Pick<CoreContext, 'header'>): boolean {
   return /\bprefetch\b/i.test(`${ctx.header('sec-purpose') ?? ''} ${ctx.header('purpose') ?? ''}`)
 }
 
-/** The text by which two origins are compared; undefined when it is none, as `null` is. Case does not matter. */
+/** Returns a key to compare origins by, ignoring case; undefined if the text is not an origin, such as `null`. */
 export function originKey(text: string): string | undefined {
   const origin = readOrigin(originPattern, text)
   return origin === undefined ? undefined : keyOf(origin)
 }
 
-/** Whether `Referer` names a page of this host. Trusted origins are other hosts. */
+/** Whether `Referer` is a page of this host. Trusted origins do not count. */
 export function refererIsHere(request: OriginRequest): boolean {
   const origin = readOrigin(refererPattern, request.header('referer'))
   return origin !== undefined && isThisHost(origin, request)

@@ -1,7 +1,7 @@
 /**
  * Parses header values with parameters, such as `text/html; charset=utf-8` and `form-data; name="a"` (RFC 9110 section
- * 5.6.6). In a quoted value only `\"` and `\\` are escapes: by the RFC `\U` is `U` too, but clients send Windows paths
- * without escaping them.
+ * 5.6.6). In a quoted value only `\"` and `\\` are escapes: by the RFC `\U` means `U` too, but clients send unescaped
+ * Windows paths.
  */
 import { isToken } from '../base/token.ts'
 
@@ -13,13 +13,13 @@ export interface ValueWithParameters {
   readonly parameters: ReadonlyMap<string, string>
 }
 
-/** One parameter; its name and an unquoted value are checked to be tokens afterwards. */
+/** One parameter; name and unquoted value are then checked to be tokens. */
 const parameter = /;[ \t]*(?:([^\s=;"]+)=(?:([^\s;"]+)|"((?:[^"\\]|\\.)*)")[ \t]*)?/y
 
 /**
  * Parses a header value.
  * @param text one header value, as in Content-Type or Content-Disposition
- * @returns `undefined` when it is malformed or has a parameter twice, of which another reader might take the other
+ * @returns `undefined` if it is malformed or has a parameter twice, since parsers differ on which one counts
  */
 export function parseParameters(text: string): ValueWithParameters | undefined {
   const semicolon = text.indexOf(';')

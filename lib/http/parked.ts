@@ -2,8 +2,8 @@
  * A parked reply: an action returns it when the answer is not available yet. The chain unwinds, the session is saved,
  * the HTTP worker is freed; then the REST pool holds the reply.
  *
- * One object is the whole wait: it is the entry in the set of what the pool holds, in the queue of the pool and among
- * the waits of its source; of a channel its follower is. There is no promise, timer or closure for each wait.
+ * The whole wait is a single object: it is the entry in the pool's set, in the pool's queue and in the waits of its
+ * source (for a channel, its follower is). There is no promise, timer or closure per wait.
  *
  * The order of calls: `ready`, then `waiting` and `started` (at once, or when a worker is free), then either the
  * reply's own `answer` or `fail`, or the pool's `ended`. After that nothing is called.
@@ -12,34 +12,34 @@ import type { CoreContext } from './context.ts'
 import { DeferredReply, type ReadyReply, type StreamReply } from './reply.ts'
 import type { MaybePromise } from '../base/maybe-promise.ts'
 
-/** Whose workers it takes. */
+/** The kind of worker that a reply uses. */
 export type ParkedKind = 'longpoll' | 'sse'
 
 /**
- * Why the pool ends a wait: time-out, the client disconnected, the server stops, a HEAD, which never waits, or the
- * session has ended.
+ * Why the pool ends a wait: time-out, client disconnected, server stops, a HEAD request, which never waits, or session
+ * ended.
  */
 export type EndReason = 'deadline' | 'left' | 'stop' | 'head' | 'session'
 
-/** The state of a wait. `asking`: `ready` has not answered yet. `queued`: without a worker, `working`: with one. */
+/** The state of a wait. `asking`: `ready` is pending. `queued`: without a worker. `working`: with a worker. */
 type ParkedState = 'made' | 'asking' | 'queued' | 'working' | 'over'
 
 /** Holds parked replies; the REST pool (`core/rest-pool.ts`) implements it. */
 export interface Parking {
-  /** Ends a wait: with an answer where the reply itself ends it, else as its `ended` answers. */
+  /** Ends a wait: with the given reply if the wait ended itself, else with the reply of its `ended`. */
   end(parked: ParkedReply, ending: EndReason | 'answered', reply?: ReadyReply | DeferredReply): void
-  /** Begins the stream of a reply that `started` has not begun. */
+  /** Begins a stream that `started` did not begin. */
   begin(parked: ParkedReply, stream: StreamReply): void
   /** Ends a wait with an error. */
   fail(parked: ParkedReply, error: unknown): void
 }
 
-/** A reply that waits. Long polls, streams and holds extend it. */
+/** A waiting reply. Long polls, streams and holds extend it. */
 export abstract class ParkedReply extends DeferredReply {
-  /** Whose workers it takes. A getter takes no memory. */
+  /** The kind of worker. A getter, which takes no memory. */
   abstract readonly kind: ParkedKind
   readonly ctx: CoreContext
-  /** The time-out in milliseconds from the moment it waits, 0 and up; Infinity: that of the pool. */
+  /** The time-out in milliseconds from the start of the wait, from 0; Infinity: the pool's. */
   readonly timeoutMs: number
 
   /** Set by the pool. */
@@ -57,23 +57,24 @@ export abstract class ParkedReply extends DeferredReply {
   }
 
   /**
-   * The answer, if it is available already; it needs no worker. Not called for HEAD. What it throws is answered too,
-   * such as HttpError 400 for a bad cursor. When it returns a promise and the client disconnects, `ended('left')` is
-   * called and the value of the promise is discarded; check `isOver` before taking an event that cannot be returned.
+   * Returns the answer if it is already available; no worker is needed. Not called for HEAD. It may throw, such as
+   * HttpError 400 for a bad cursor. When it returns a promise and the client disconnects, `ended('left')` is called and
+   * the value of the promise is discarded; check `isOver` before taking an event that cannot be put back.
    */
   abstract ready(): MaybePromise<ReadyReply | undefined>
 
-  /** Called when it begins to wait, with a worker or in the queue: register with the source. It may answer at once. */
+  /** Called when the wait begins, with a worker or in the queue: register with the source. May answer at once. */
   abstract waiting(): void
 
   /**
-   * Called when it has a worker. A stream returns its beginning, or passes it to `begin` later: the header section is
-   * written with the context's fields, then `send` is called, which does not end the response. Others return undefined.
+   * Called when a worker is assigned. A stream returns its beginning, or passes it to `begin` later: the header section
+   * is written with the context's fields, then `send` is called, which does not end the response. Other replies return
+   * undefined.
    */
   abstract started(): StreamReply | undefined
 
   /**
-   * Called when the pool ends the wait: unregister. Returns the empty answer; undefined when the client has
+   * Called when the pool ends the wait: unregister. Returns the reply without an event; undefined if the client has
    * disconnected, or for a stream that had begun and has ended the response itself.
    */
   abstract ended(reason: EndReason): MaybePromise<ReadyReply | undefined>
@@ -93,10 +94,10 @@ export abstract class ParkedReply extends DeferredReply {
   }
 
   /**
-   * Ends the wait with an answer, or with a reply that waits in turn; undefined: a stream that has ended the response
+   * Ends the wait with an answer, or with another waiting reply; undefined: a stream that has ended the response
    * itself. Unregister first.
-   * @returns false when it was over or the client has disconnected: the event was not sent, and goes to the next wait.
-   *   `ended('left')` follows for a client that has disconnected, unless it was called before
+   * @returns false if the wait was over or the client has disconnected: the event was not sent, pass it to the next
+   *   wait. For a client that has disconnected `ended('left')` follows, unless it was called before
    */
   protected answer(reply: ReadyReply | DeferredReply | undefined): boolean {
     if (this.parking === undefined || this.isOver) return false
@@ -104,7 +105,7 @@ export abstract class ParkedReply extends DeferredReply {
     return true
   }
 
-  /** Begins a stream that `started` has not begun. Does nothing when the wait is over. */
+  /** Begins a stream that `started` did not begin. Does nothing when the wait is over. */
   protected begin(stream: StreamReply): void {
     this.parking?.begin(this, stream)
   }
@@ -115,7 +116,7 @@ export abstract class ParkedReply extends DeferredReply {
   }
 }
 
-/** The class of a deferred reply as the server knows it. */
+/** Casts a deferred reply to its actual class. */
 export function asParked(reply: DeferredReply): ParkedReply {
   return reply as ParkedReply // No other class extends DeferredReply: contexts do not import this file.
 }

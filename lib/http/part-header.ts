@@ -2,8 +2,8 @@
  * Parses the header of one part of a multipart form (RFC 7578 section 4).
  *
  * Browsers send the UTF-8 bytes of a file name, with `%22`, `%0D` and `%0A` for a quote and a line end (HTML standard,
- * multipart/form-data encoding). RFC 7578 section 4.2 forbids `filename*` (RFC 8187), but clients send it, some of them
- * alone: it counts when it is valid UTF-8, else it is ignored.
+ * multipart/form-data encoding). RFC 7578 section 4.2 forbids `filename*` (RFC 8187), but clients send it, some without
+ * `filename`: it is used if it is valid UTF-8, else ignored.
  */
 import { isToken } from '../base/token.ts'
 import { charsetOf, decodeText, type Charset } from './charset.ts'
@@ -15,7 +15,7 @@ export interface PartHeader {
   readonly name: string
   /** The last path component without control characters; `undefined` for a field. */
   readonly filename: string | undefined
-  /** The media type in lower case without parameters; `application/octet-stream` when it is missing or malformed. */
+  /** The media type in lower case without parameters; `application/octet-stream` if missing or malformed. */
   readonly type: string
   /** The encoding of a field's value. */
   readonly charset: Charset
@@ -25,9 +25,9 @@ const controls = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g
 
 /**
  * Parses a header.
- * @param header its lines, without the empty line at its end
- * @throws HttpError 400 `bad_form` when it is malformed, no form-data, without a name, or transfer-encoded; 415
- * `unsupported_media_type` for a field in another charset
+ * @param header the header lines, without the empty line at the end
+ * @throws HttpError 400 `bad_form` if it is malformed, not form-data, without a name, or transfer-encoded; 415
+ * `unsupported_media_type` for a field in an unsupported charset
  */
 export function parsePartHeader(header: Buffer): PartHeader {
   const text = decodeText(header, 'utf-8')
@@ -77,7 +77,7 @@ function plainName(filename: string | undefined): string | undefined {
   return filename === undefined ? undefined : unescapeBrowser(filename)
 }
 
-/** The text of `UTF-8'language'percent-encoded` (RFC 8187, section 3.2); undefined for another charset or encoding. */
+/** Decodes `UTF-8'language'percent-encoded` (RFC 8187, section 3.2); undefined for any other charset or encoding. */
 function extendedName(value: string | undefined): string | undefined {
   const encoded = value === undefined ? undefined : /^utf-8'[^']*'(.*)$/is.exec(value)?.[1]
   try {

@@ -1,38 +1,38 @@
 /**
- * Reads a request to its end, chunk by chunk, no faster than the chunks are accepted. A failure only stops the reading:
- * the request is not destroyed, so that an answer can still be sent on its connection.
+ * Reads a request to its end, chunk by chunk, with backpressure. A failure only stops the read: the request is not
+ * destroyed, so that a response can still be sent on its connection.
  */
 import type { IncomingMessage } from 'node:http'
 
-/** A reading. */
+/** A read in progress. */
 export interface Reading {
   /** Resolves when everything was read and accepted; rejects as incomplete, or with the error of `accept`. */
   readonly done: Promise<void>
-  /** Ends the reading as incomplete. Does nothing after its end. */
+  /** Ends the read as incomplete. Does nothing after its end. */
   stop(): void
 }
 
-/** What is done while a reading waits for its client. */
+/** Called while a read waits for its client. */
 export interface ReadingWait {
   /**
-   * Counts the bytes that the reading holds in memory now.
-   * @throws HttpError 503 when all readings together hold too much
+   * Sets the bytes that the read holds in memory.
+   * @throws HttpError 503 when all reads together hold too much
    */
   hold(bytes: number): void
   /**
-   * Call when the reading has ended.
-   * @param proceed called later, when the request may go on
-   * @returns whether it may go on at once; `proceed` is not called then
+   * Call when the read has ended.
+   * @param proceed called later, when the request may continue
+   * @returns whether it may continue at once; then `proceed` is not called
    */
   end(proceed: () => void): boolean
 }
 
 /**
- * Begins to read.
- * @param request that has not ended and is not read elsewhere
- * @param accept takes a chunk. The next chunk waits for a promise that it returns, and so does `done`, even after a
- *   failure. An error that it throws ends the reading
- * @param incomplete makes the error of a reading that was stopped, or whose client has disconnected
+ * Starts to read.
+ * @param request a request that has not ended and that no other code reads
+ * @param accept receives a chunk. If it returns a promise, the next chunk and `done` wait for it, even after a failure.
+ *   If it throws, the read ends
+ * @param incomplete makes the error of a read that was stopped, or whose client has disconnected
  * @param wait its `end` is called before `done` settles
  */
 export function readChunks(
@@ -54,10 +54,10 @@ export function readChunks(
     if (ended) return
     ended = true
     request.pause()
-    const settle = (): void => goOn(() => reject(reason))
+    const settle = (): void => settleAfterWait(() => reject(reason))
     Promise.resolve(accepting).then(settle, settle)
   }
-  const goOn = (proceed: () => void): void => {
+  const settleAfterWait = (proceed: () => void): void => {
     if (wait === undefined || wait.end(proceed)) proceed()
   }
   const stop = (): void => {
@@ -82,10 +82,10 @@ export function readChunks(
   const onEnd = (): void => {
     if (ended) return
     ended = true
-    goOn(() => resolve(accepting))
+    settleAfterWait(() => resolve(accepting))
   }
 
-  // The listeners stay: to remove them costs more than to ask whether the reading has ended.
+  // The listeners stay: removing them costs more than checking whether the read has ended.
   request.on('data', onData).on('end', onEnd).on('close', stop)
   return { done, stop }
 }

@@ -1,7 +1,7 @@
 /**
- * The received request: the part of a context that reads what the client sent. `context.ts` extends it.
+ * The received request: the part of a context that reads the client's input. `context.ts` extends it.
  *
- * Nothing is parsed before it is used. The constructor reads the raw header fields once, for the few that every request
+ * Everything is parsed on first use. The constructor scans the raw header fields once, for the few that every request
  * needs.
  */
 import { randomUUID } from 'node:crypto'
@@ -11,28 +11,30 @@ import type { TLSSocket } from 'node:tls'
 import { Body } from './body.ts'
 import type { ClientAddress, ClientInfo } from './client-address.ts'
 import { parseCookies } from './cookie.ts'
-import type { Form } from './form.ts'
+import type { Form, MoveFile } from './form.ts'
 import type { ReadingWait } from './read-chunks.ts'
 import { fieldOf, fieldsOf } from './request-fields.ts'
 import type { ExplainJson } from './json.ts'
 
 /** Shared by the requests of one server. */
 export interface RequestServices {
-  /** The most bytes that a body may have. */
+  /** The maximum size of a body in bytes. */
   readonly bodyLimitBytes: number
-  /** The folder of uploads while their requests run; the system's temporary folder unless given. */
+  /** The folder of uploads while their requests run; default: the system's temporary folder. */
   readonly temporaryFolder?: string
+  /** Moves uploaded files to their places. */
+  readonly moveFile?: MoveFile
   readonly clientAddress: ClientAddress
   /** Explains a body that is not JSON; see `parseJson`. */
   readonly explainJson?: ExplainJson
 }
 
-/** The request that a context is about. */
+/** The request of a context. */
 export class ReceivedRequest {
   /** On the prototype, see `features.ts`. */
   declare readonly services: RequestServices
 
-  /** Node's request and response, for the server's own parts. */
+  /** Node's request and response, for the server's own code. */
   readonly request: IncomingMessage
   readonly response: ServerResponse
 
@@ -42,16 +44,16 @@ export class ReceivedRequest {
   readonly path: string
   /** Whether the client waits for `100 Continue` before it sends the body (`Expect: 100-continue`). */
   expectsContinue = false
-  /** The X-Request-Id that the client sent, if it is valid. */
+  /** The client's X-Request-Id, if it is valid. */
   givenId: string | undefined = undefined
-  /** The Host field as sent, the last one when there are several, and their number. */
+  /** The Host field as sent, the last of several, and their number. */
   hostField: string | undefined = undefined
   hostCount = 0
   /** Whether the request announces a body. */
   hasBody = false
 
   readonly #queryAt: number
-  /** When its header section had been read, by `performance.now()`. */
+  /** When the header section had been read, by `performance.now()`. */
   readonly startedAt = performance.now()
   #body: Body | undefined = undefined
   #query: URLSearchParams | undefined = undefined
@@ -60,7 +62,7 @@ export class ReceivedRequest {
   #client: ClientInfo | undefined = undefined
   #madeId: string | undefined = undefined
 
-  /** @param request with a target in origin form: `request.url` begins with '/' */
+  /** @param request its target must be in origin form: `request.url` begins with '/' */
   constructor(request: IncomingMessage, response: ServerResponse) {
     this.request = request
     this.response = response
@@ -76,7 +78,7 @@ export class ReceivedRequest {
     return (this.#query ??= new URLSearchParams(this.rawQuery))
   }
 
-  /** The query as sent, with its `?`; '' when there is none. */
+  /** The query as sent, with its `?`; '' without a query. */
   get rawQuery(): string {
     return this.#queryAt < 0 ? '' : (this.request.url as string).slice(this.#queryAt)
   }
@@ -96,23 +98,23 @@ export class ReceivedRequest {
     return (this.#cookies ??= parseCookies(this.header('cookie')))
   }
 
-  /** The client's address: the peer's, or the one that trusted proxies state. */
+  /** The client's address: the peer's, or the address forwarded by trusted proxies. */
   get ip(): string {
     return ReceivedRequest.#clientOf(this).ip
   }
 
-  /** Whether the client speaks TLS, to this server or to a trusted proxy. */
+  /** Whether the client uses TLS, to this server or to a trusted proxy. */
   get secure(): boolean {
     const proto = ReceivedRequest.#clientOf(this).proto
     return proto === undefined ? (this.request.socket as TLSSocket).encrypted === true : proto === 'https'
   }
 
-  /** The host that the client asked for, with its port when it has one; '' without a Host field. */
+  /** The requested host, with its port if present; '' without a Host field. */
   get host(): string {
     return ReceivedRequest.#clientOf(this).host ?? this.header('host') ?? ''
   }
 
-  /** The bytes of the request's body: those that were read; those announced when none were. */
+  /** The size of the request body: the bytes read; the announced length unless something asked for the body. */
   get receivedBytes(): number {
     if (!this.hasBody) return 0
     return this.#body?.received ?? Number(this.header('content-length') ?? 0)
@@ -123,31 +125,32 @@ export class ReceivedRequest {
     return this.request.httpVersion
   }
 
-  /** Milliseconds since the request's header section was read. */
+  /** Milliseconds since the header section was read. */
   get durationMs(): number {
     return performance.now() - this.startedAt
   }
 
-  /** The request id: the client's when it is 8 to 128 of `A-Za-z0-9_.-`, else a new one. It is sent back. */
+  /** The request id: the client's if it is 8 to 128 of `A-Za-z0-9_.-`, else a new id. It is sent back. */
   get id(): string {
     return this.givenId ?? (this.#madeId ??= randomUUID())
   }
 
-  /** The id to send back: undefined when there is none yet. */
+  /** The id to send back; undefined if there is none yet. */
   get idToSend(): string | undefined {
     return this.givenId ?? this.#madeId
   }
 
-  /** The most bytes that the body may have. */
+  /** The maximum size of the body in bytes. */
   get bodyLimitBytes(): number {
     return this.services.bodyLimitBytes
   }
 
-  /** The body, for the server's own parts. */
+  /** The body, for the server's own code. */
   get body(): Body {
     return (this.#body ??= new Body(this.request, {
       maxBytes: this.bodyLimitBytes,
       temporaryFolder: this.services.temporaryFolder,
+      moveFile: this.services.moveFile,
       explainJson: this.services.explainJson,
       onStart: () => {
         if (!this.expectsContinue || this.response.headersSent) return
@@ -158,12 +161,12 @@ export class ReceivedRequest {
     }))
   }
 
-  /** Called before a body is read that has not come whole. Throws HttpError 503 when too many bodies are arriving. */
+  /** Called before reading a body that has not fully arrived. Throws HttpError 503 if too many bodies are arriving. */
   protected beginReading(): ReadingWait | undefined {
     return undefined
   }
 
-  /** Reads the body as bytes. It and the three below read once and may be called again; 413 when it is too large. */
+  /** Reads the body as bytes. This and the next three read once and may be called again; 413 if it is too large. */
   get readBytes(): () => Promise<Buffer> {
     return () => this.body.bytes()
   }
@@ -173,34 +176,34 @@ export class ReceivedRequest {
     return () => this.body.text()
   }
 
-  /** Reads the body as JSON; 400 when it is not JSON. */
+  /** Reads the body as JSON; 400 if it is not JSON. */
   get readJson(): () => Promise<unknown> {
     return () => this.body.json()
   }
 
-  /** Reads a form, urlencoded or multipart; 415 when the body is of another type. */
+  /** Reads a form, urlencoded or multipart; 415 if the body has another type. */
   get readForm(): () => Promise<Form> {
     return () => this.body.form()
   }
 
-  /** Ends a reading of a body that has not come whole. */
+  /** Ends a read of a body that has not fully arrived. */
   protected stopReading(): void {
     this.#body?.stop()
   }
 
   /**
-   * Discards the body, and what its client still sends of it, so that the connection can be reused or closed without a
-   * reset. Call it when the request has been answered and its action has ended.
+   * Discards the body, including the part that the client still sends, so that the connection can be reused or closed
+   * without a reset. Call it when the request has been answered and its action has ended.
    * @returns as `Body.dispose`
    */
   discardBody(): Promise<void> | undefined {
     if (this.#body === undefined && !this.hasBody) return undefined
-    const disposal = this.body.dispose() // Also when nothing was read: a later read rejects then.
+    const disposal = this.body.dispose() // Even if nothing was read, so that a later read rejects.
     this.request.resume()
     return disposal
   }
 
-  /** The client as trusted proxies state it. Static: a private method would add a brand to every request. */
+  /** Returns the client, by trusted proxies. Static: a private method would add a brand to every request. */
   static #clientOf(received: ReceivedRequest): ClientInfo {
     return (received.#client ??= received.services.clientAddress.resolve(
       received.request.socket.remoteAddress ?? '',
@@ -211,7 +214,7 @@ export class ReceivedRequest {
 
 /**
  * Reads one field of a form body, for code that must leave other bodies to the action.
- * @returns the values in the order sent; undefined, at once, when the request has no form body. Rejects with the
+ * @returns the values in the order sent; synchronously undefined if the request has no form body. Rejects with the
  *   HttpError of a body that cannot be read
  */
 export function readFormField(received: ReceivedRequest, name: string): Promise<readonly string[]> | undefined {
@@ -219,12 +222,12 @@ export function readFormField(received: ReceivedRequest, name: string): Promise<
   return received.readForm().then((form) => form.getAll(name))
 }
 
-/** Whether an `X-Request-Id` is used: 8 to 128 of `A-Za-z0-9_.-`. */
+/** Whether an `X-Request-Id` is valid: 8 to 128 of `A-Za-z0-9_.-`. */
 export function isRequestId(text: string): boolean {
   return /^[A-Za-z0-9_.-]{8,128}$/.test(text)
 }
 
-/** Reads the raw fields once, without building the headers object that most requests never need. */
+/** Scans the raw fields once, without building the headers object that most requests never need. */
 function scan(received: ReceivedRequest, raw: readonly string[]): void {
   for (let at = 0; at < raw.length; at += 2) {
     const name = raw[at] as string

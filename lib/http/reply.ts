@@ -1,10 +1,10 @@
 /**
- * A reply is a value: the action and the chain return it, and then `respond.ts` writes it. It has only content. Status,
+ * A reply is a value: the action and the chain return it, then `respond.ts` writes it. It has only content. Status,
  * header fields and cookies are in the context, so that middleware can change them while the chain unwinds.
  */
 import type { ServerResponse } from 'node:http'
 
-/** A reply of known bytes. */
+/** A reply with a known body. */
 export class BodyReply {
   /** The Content-Type unless the context has one; '' for none. */
   readonly type: string
@@ -33,9 +33,9 @@ export class StreamReply {
   readonly status: number
   /** Name and value in turn. */
   readonly headers: readonly string[]
-  /** The body's length in bytes, for the access log; 0 when `send` adds to `sentBytes` itself. */
+  /** The body's length in bytes, for the access log; 0 if `send` adds to `sentBytes` itself. */
   readonly length: number
-  /** Writes the body and ends the response; called once. It releases its resources however the response ends. */
+  /** Writes the body and ends the response; called once. Must release its resources however the response ends. */
   readonly send: (response: ServerResponse) => void
 
   constructor(status: number, headers: readonly string[], length: number, send: (response: ServerResponse) => void) {
@@ -48,9 +48,9 @@ export class StreamReply {
 
 /** A reply that turns the connection into a WebSocket. */
 export class UpgradeReply {
-  /** Answers 101 and takes the socket over. Throws HttpError, before anything is written, when it cannot. */
+  /** Answers 101 and takes over the socket. If it cannot, throws HttpError before anything is written. */
   readonly takeOver: () => void
-  /** Closes the WebSocket, since the session that opened it has ended. */
+  /** Closes the WebSocket because its session has ended. */
   readonly revoke: () => void
 
   constructor(takeOver: () => void, revoke: () => void) {
@@ -61,9 +61,9 @@ export class UpgradeReply {
 
 /** A reply whose content is not available yet. `ParkedReply` (`parked.ts`) is the only class that extends it. */
 export abstract class DeferredReply {
-  /** Whether it is of no use to a client that has ended its side of the connection, which counts as left. */
+  /** Whether the reply is pointless, as after a disconnect, once the client has ended its side of the connection. */
   abstract readonly needsClient: boolean
-  /** Ends the wait as its time-out does, since its session has ended. One that is not parked yet will not wait. */
+  /** Ends the wait, as its time-out does, because its session has ended. A reply not yet parked will not wait. */
   abstract revoke(): void
 }
 
@@ -73,16 +73,16 @@ export type ReadyReply = BodyReply | StreamReply
 /** The result of a chain. */
 export type Reply = ReadyReply | DeferredReply | UpgradeReply
 
-/** The type of a reply of HTML. */
+/** The Content-Type of HTML. */
 export const htmlType = 'text/html; charset=utf-8'
-/** The type of a reply of plain text. */
+/** The Content-Type of plain text. */
 export const textType = 'text/plain; charset=utf-8'
-/** The type of a reply of JSON. */
+/** The Content-Type of JSON. */
 export const jsonType = 'application/json; charset=utf-8'
-/** The type of bytes unless the application sets another one. */
+/** The default Content-Type of bytes. */
 export const bytesType = 'application/octet-stream'
 
-/** The reply without a body. Its status is 204 unless one is set. */
+/** The reply without a body. Its default status is 204. */
 export const emptyReply = new BodyReply('', '')
 
 /** Whether a value is a reply. */
@@ -96,22 +96,22 @@ export function isReply(value: unknown): value is Reply {
 }
 
 /**
- * Makes a reply of text.
- * @throws TypeError when the text is not a string
+ * Makes a text reply.
+ * @throws TypeError if the text is not a string
  */
 export function textReply(type: string, text: unknown): BodyReply {
-  if (typeof text !== 'string') throw new TypeError(`A text reply is made of a string: it is a ${typeof text}`)
+  if (typeof text !== 'string') throw new TypeError(`A text reply must be a string: it is a ${typeof text}`)
   return new BodyReply(type, text)
 }
 
 /**
  * Makes a JSON reply.
- * @throws TypeError for a value that JSON cannot hold: undefined, a function, a symbol, a bigint, a circular structure
+ * @throws TypeError for a value without JSON form: undefined, a function, a symbol, a bigint, a circular structure
  */
 export function jsonReply(value: unknown): BodyReply {
   const text = JSON.stringify(value) as string | undefined
   if (text === undefined) {
-    throw new TypeError(`A reply cannot be made of a ${typeof value}: return text or a JSON value`)
+    throw new TypeError(`Cannot reply with a value of type ${typeof value}: return text or a JSON value`)
   }
   return new BodyReply(jsonType, text)
 }

@@ -1,15 +1,15 @@
 /**
- * The header fields of a request. Asking Node for one makes it build an object of all of them, which most requests
- * never need, so a single field is looked for among those that were sent.
+ * The header fields of a request. Node would build an object of all fields on first access, which most requests never
+ * need, so a single field is searched in the raw list.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 
 /**
- * A field by its lower-case name; undefined when it was not sent. Of several with one name it is what Node makes of
- * them: a list, or the first.
+ * Returns a field by its lower-case name; undefined if it was not sent. Several fields with one name are combined as
+ * Node does: a list, or the first.
  */
 export function fieldOf(request: IncomingMessage, name: string): string | undefined {
-  if (name === 'host') return request.headers.host // That of a target in absolute form stands there (`framing.ts`).
+  if (name === 'host') return request.headers.host // Set by `framing.ts` for a target in absolute form.
   const sent = request.rawHeaders
   let found: string | undefined
   for (let at = 0; at < sent.length; at += 2) {
@@ -22,8 +22,8 @@ export function fieldOf(request: IncomingMessage, name: string): string | undefi
 }
 
 /**
- * All fields by lower-case name, each one text: an object without prototype. Node's object also has the members of
- * every object, such as `constructor`, and a list for `Set-Cookie`.
+ * Returns all fields by lower-case name, as strings, in an object without prototype. Node's object inherits members
+ * such as `constructor`, and has a list for `Set-Cookie`.
  */
 export function fieldsOf(headers: IncomingHttpHeaders): Record<string, string> {
   const fields = Object.assign(Object.create(null), headers) as Record<string, string>

@@ -1,13 +1,13 @@
 /**
- * Parses `application/x-www-form-urlencoded` (URL standard, section 5.1). By the standard a stray `%` is that
- * character. Bytes that are not UTF-8 are refused, where the standard replaces them by U+FFFD.
+ * Parses `application/x-www-form-urlencoded` (URL standard, section 5.1). By the standard a stray `%` is taken
+ * literally. Invalid UTF-8 is refused, while the standard replaces it by U+FFFD.
  */
 import { isUtf8 } from 'node:buffer'
 import type { Charset } from './charset.ts'
 import { HttpError } from './errors.ts'
 import { addField, Form } from './form.ts'
 
-/** The most fields that a urlencoded form may have. */
+/** The maximum number of fields of a urlencoded form. */
 export const maxUrlencodedFields = 10_000
 
 const escape = /%([0-9a-f]{2})/gi
@@ -15,9 +15,8 @@ const strayPercent = /%(?![0-9a-f]{2})/gi
 
 /**
  * Parses a form. Empty pieces (`a=1&&b=2`) are ignored; a piece without `=` is a name with an empty value.
- * @param charset that of the bytes, and of those that are percent-encoded; UTF-8 unless given
- * @throws HttpError 400 `bad_form` for bytes that should be UTF-8 and are not, and for more than
- * {@link maxUrlencodedFields} fields
+ * @param charset of the bytes and the percent-encoded bytes; default: UTF-8
+ * @throws HttpError 400 `bad_form` for invalid UTF-8, and for more than {@link maxUrlencodedFields} fields
  */
 export function parseUrlencoded(bytes: Buffer, charset: Charset = 'utf-8'): Form {
   if (charset === 'utf-8' && !isUtf8(bytes)) throw badForm('it is not UTF-8')

@@ -1,8 +1,8 @@
 /**
- * Reads JSON texts (RFC 8259) with the places of their objects, names and values. `JSON.parse` gives the values; the
- * places are for messages that name a line and for changes that leave every other byte as it was.
+ * Reads JSON texts (RFC 8259) with the positions of their objects, names and values. `JSON.parse` returns the values;
+ * the positions are for messages that name a line and for edits that leave every other byte unchanged.
  *
- * Surprise: a name that appears twice in one object is an error here. `JSON.parse` silently takes the last.
+ * Surprise: a duplicate name in an object is an error here. `JSON.parse` silently takes the last.
  */
 
 /** A value, which is `text.slice(start, end)`. Only objects have `members`, only lists `items`. */
@@ -21,12 +21,12 @@ interface JsonMember {
   readonly value: JsonNode
 }
 
-/** A text that is not JSON. The message says where and why: `line 3, column 5: a value was expected, ...`. */
+/** A text that is not JSON. The message has the position and the reason: `line 3, column 5: expected a value, ...`. */
 export class JsonError extends Error {
   override readonly name = 'JsonError'
 }
 
-/** How deep objects and lists may be nested. */
+/** The deepest nesting of objects and lists. */
 const maxDepth = 100
 const byteOrderMark = 0xfeff
 const quote = 0x22
@@ -41,8 +41,8 @@ export function mapJson(text: string): JsonNode {
 }
 
 /**
- * The value of a text with its map; like `JSON.parse`, but strict about names that appear twice. Throws JsonError: `it
- * is not valid JSON at line 3, column 5: ...`, the same on every version of Node.
+ * Returns the value of a text with its map; like `JSON.parse`, but rejects duplicate names. Throws JsonError: `it is
+ * not valid JSON at line 3, column 5: ...`, the same on every version of Node.
  */
 export function readJson(text: string): { readonly value: unknown; readonly root: JsonNode } {
   try {
@@ -71,8 +71,8 @@ interface TextPlace {
 }
 
 /**
- * Finds the places of offsets in a text. The text is searched for its lines once, at the first call: a search for each
- * of many problems would take quadratic time.
+ * Returns a function that converts offsets in a text to lines and columns. It searches for line starts once, at the
+ * first call: a search for each of many problems would take quadratic time.
  */
 export function createPlaces(text: string): (offset: number) => TextPlace {
   let starts: readonly number[] | undefined
@@ -94,10 +94,12 @@ function lineStarts(text: string): number[] {
   return starts
 }
 
-/** The node that a path of names leads to, or undefined. */
+/** Returns the node at a path of names and indexes, or undefined. */
 export function nodeAt(root: JsonNode, path: readonly string[]): JsonNode | undefined {
   let node: JsonNode | undefined = root
-  for (const name of path) node = node?.members?.find((member) => member.name === name)?.value
+  for (const name of path) {
+    node = node?.members?.find((member) => member.name === name)?.value ?? node?.items?.[Number(name)]
+  }
   return node
 }
 
@@ -114,7 +116,7 @@ class Reader {
     this.#space()
     const node = this.#value(0)
     this.#space()
-    if (this.#at < this.#text.length) throw this.#error(`nothing may follow the value, but here is ${this.#found()}`)
+    if (this.#at < this.#text.length) throw this.#error(`expected nothing after the value, but found ${this.#found()}`)
     return node
   }
 
@@ -187,7 +189,7 @@ class Reader {
     if (this.#text[this.#at] !== ',') throw this.#expected(`a comma or ${closing}`)
     const comma = this.#at++
     this.#space()
-    if (this.#text[this.#at] === closing) throw this.#error(`no comma may stand before the closing ${closing}`, comma)
+    if (this.#text[this.#at] === closing) throw this.#error(`no comma is allowed before the closing ${closing}`, comma)
   }
 
   #string(): void {
@@ -231,7 +233,7 @@ class Reader {
   }
 
   #expected(what: string): JsonError {
-    return this.#error(`${what} was expected, but here is ${this.#found()}`)
+    return this.#error(`expected ${what}, but found ${this.#found()}`)
   }
 
   #error(what: string, offset = this.#at): JsonError {

@@ -1,7 +1,7 @@
 /**
- * The key of `SVC_MwJwt`: a text that is a PEM, a JSON Web Key (RFC 7517), or the secret itself.
+ * The key of `SVC_MwJwt`: a PEM, a JSON Web Key (RFC 7517), or the secret itself.
  *
- * A public key is never used as a secret, whatever its format: anyone could make an HMAC with it (RFC 8725, section
+ * A public key is never used as a secret, whatever its format: anyone could create an HMAC with it (RFC 8725, section
  * 2.1).
  */
 import { createPublicKey, createSecretKey, X509Certificate, type JsonWebKey, type KeyObject } from 'node:crypto'
@@ -11,7 +11,7 @@ import { algorithms, decodeBase64url } from './token.ts'
 
 type KeyKind = (typeof algorithms)[Algorithm]['kind']
 
-/** A key that fits every algorithm, or what is wrong: a text that follows the setting's name and holds no secret. */
+/** A key that fits every algorithm, or a problem, phrased to follow the setting's name and without any secret. */
 type KeyReading =
   | { readonly key: KeyObject; readonly warnings: readonly string[] }
   | { readonly problem: string }
@@ -26,7 +26,7 @@ const jwkTypes: Readonly<Record<KeyKind, string>> = { secret: 'oct', RSA: 'RSA',
 
 /**
  * Reads a key.
- * @param names the algorithms it is for; at least one, all of one kind
+ * @param names the algorithms to use it with; at least one, all of one kind
  */
 export function readKey(text: string, names: readonly [Algorithm, ...Algorithm[]]): KeyReading {
   const { kind } = algorithms[names[0]]
@@ -94,11 +94,11 @@ function publicKeyOf(make: () => KeyObject, form: string, kind: KeyKind, isPriva
   if (bits !== undefined && bits < minRsaBits) {
     return { problem: `must be an RSA key of at least ${minRsaBits} bits (RFC 7518, section 3.3): it has ${bits}` }
   }
-  const warning = 'is a private key: its public half is used; keep the private one with the issuer alone'
+  const warning = 'is a private key: its public half is used; keep the private one with the issuer only'
   return { key, warnings: isPrivate ? [warning] : [] }
 }
 
-/** The kind of a public key; Node's name of its type when no algorithm here uses it. */
+/** Returns the kind of a public key; Node's name of its type if no algorithm here uses it. */
 function kindOf(key: KeyObject): string {
   const type = key.asymmetricKeyType
   if (type === 'rsa') return 'RSA'
@@ -108,12 +108,12 @@ function kindOf(key: KeyObject): string {
   return curve === 'prime256v1' ? 'P-256' : `EC ${String(curve)}`
 }
 
-/** The bytes of a text read as base64 or base64url, and as hex; other characters are skipped. */
+/** Decodes a text as base64 or base64url, and as hex; other characters are skipped. */
 function decodings(text: string): readonly Buffer[] {
   return [Buffer.from(text, 'base64'), Buffer.from(text.replace(/0x|[^\da-f]/gi, ''), 'hex')]
 }
 
-/** Whether bytes are a public key in a format of files: DER, PEM, JWK, or the line or the blob of an SSH key. */
+/** Returns whether bytes are a public key in a file format: DER, PEM, JWK, or the line or blob of an SSH key. */
 function isPublicKey(bytes: Buffer): boolean {
   const text = bytes.toString('latin1')
   if ([sshBytes, sshLine, pemLine, publicJwk].some((shape) => shape.test(text))) return true

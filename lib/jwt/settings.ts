@@ -1,10 +1,10 @@
 /**
- * The settings `setup.jwt`, and what is made of them: the function that verifies tokens.
+ * The settings `setup.jwt`, and the type of the function made from them, which verifies tokens.
  */
 import { settingsTable, type SettingsOf } from '../chain/settings.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 
-/** The algorithms of signatures (RFC 7518, section 3.1; RFC 8037). */
+/** The signature algorithms (RFC 7518, section 3.1; RFC 8037). */
 export const algorithmNames = ['HS256', 'HS384', 'HS512', 'RS256', 'ES256', 'EdDSA'] as const
 
 /** One of them. */
@@ -12,7 +12,7 @@ export type Algorithm = (typeof algorithmNames)[number]
 
 /** The options of the group. */
 export interface JwtGroupOptions {
-  /** The folder of a relative `key_file`, absolute. */
+  /** The base of a relative `key_file`, absolute. */
   readonly folder: string
   /** `paths.public`, absolute; undefined when there is none. */
   readonly publicFolder?: string | undefined
@@ -25,11 +25,11 @@ export interface JwtGroupOptions {
 export const table = settingsTable({
   algorithms: {
     kind: 'list', default: ['HS256'], check: checkAlgorithm,
-    meaning: `The algorithms that a token may be signed with, of ${algorithmNames.join(', ')}; all of one kind of key.`,
+    meaning: `Accepted signature algorithms, out of ${algorithmNames.join(', ')}; all for one kind of key.`,
   },
   key: {
     kind: 'string', default: '', secret: true,
-    meaning: 'The key: a PEM, a JWK, or the secret of an HMAC as it is.',
+    meaning: 'The key: a PEM, a JWK, or the plain secret of an HMAC.',
   },
   key_file: {
     kind: 'string', default: '', check: checkFile,
@@ -38,15 +38,15 @@ export const table = settingsTable({
   },
   issuer: {
     kind: 'string', default: '',
-    meaning: 'What the claim `iss` must be; empty: it does not matter.',
+    meaning: 'The required claim `iss`. Empty: any.',
   },
   audience: {
     kind: 'string', default: '',
-    meaning: 'What the claim `aud` must be or hold; empty: it does not matter.',
+    meaning: 'The value that the claim `aud` must equal or contain. Empty: any.',
   },
   leeway_s: {
     kind: 'integer', min: 0, max: 3600, default: 0,
-    meaning: 'Seconds by which the clock of the issuer may differ from this one.',
+    meaning: 'Seconds by which the issuer\'s clock may differ from that of this server.',
   },
 })
 

@@ -1,11 +1,11 @@
 /**
- * JSON Web Tokens, verified: the signature in compact serialization (RFC 7515, sections 5.2 and 7.1; RFC 8725), then
- * the claims that say when, by whom and for whom the token is valid (RFC 7519, section 4.1).
+ * Verifies JSON Web Tokens: the signature in compact serialization (RFC 7515, sections 5.2 and 7.1; RFC 8725), then the
+ * claims for time, issuer and audience (RFC 7519, section 4.1).
  *
- * Of the header only `alg` is used, and only to choose among the algorithms of the configuration. `jwk`, `jku`, `x5u`
- * and `kid` are ignored: a token does not choose the key that verifies it.
+ * Only `alg` is used from the header, and only to choose among the configured algorithms. `jwk`, `jku`, `x5u` and `kid`
+ * are ignored: a token does not choose the key that verifies it.
  *
- * Surprise: a key belongs to one kind of algorithm. Otherwise a public key, which anyone can know, could be used as the
+ * Surprise: a key belongs to one kind of algorithm. Otherwise a public key, known to anyone, could be used as the
  * secret of an HMAC (RFC 8725, section 2.1).
  */
 import { isUtf8 } from 'node:buffer'
@@ -15,17 +15,17 @@ import { isAlgorithm, type Algorithm, type JwtSettings } from './settings.ts'
 
 interface AlgorithmEntry {
   readonly kind: 'secret' | 'RSA' | 'P-256' | 'Ed25519'
-  /** The fewest bytes of a secret (RFC 7518, section 3.2); 0 where the key is not a secret. */
+  /** The minimum bytes of a secret (RFC 7518, section 3.2); 0 if the key is not a secret. */
   readonly secretBytes: number
   readonly verify: (signed: string, signature: Buffer, key: KeyObject) => boolean
 }
 
-/** The claims that a token must have, and the tolerance in time. */
+/** The required claims, and the time tolerance. */
 export type ClaimRules = Pick<JwtSettings, 'issuer' | 'audience' | 'leeway_s'>
 
 type JsonObject = Readonly<Record<string, unknown>>
 
-/** The most bytes of a token. */
+/** The maximum bytes of a token. */
 export const maxTokenBytes = 8192
 
 /** Every algorithm by its name (RFC 7518, section 3.1; RFC 8037, section 3.1). */
@@ -40,8 +40,8 @@ export const algorithms: Readonly<Record<Algorithm, AlgorithmEntry>> = {
 
 /**
  * Verifies the signature of a token and reads its payload, which must be a JSON object. Never throws.
- * @param allowed the algorithms that may have been used, all of the kind of the key
- * @returns the payload, or why the token is refused: in ASCII without quotes and with nothing of the token
+ * @param allowed the accepted algorithms, all of the kind of the key
+ * @returns the payload, or why the token is refused: in ASCII, without quotes or any part of the token
  */
 export function verifyJws(
   token: string,
@@ -74,10 +74,10 @@ export function verifyJws(
 }
 
 /**
- * Checks the claims. A time may have a fraction; the token is invalid from the moment of `exp` on. A claim that the
- * token lacks refuses it only for a required issuer or audience: a token without `exp` is valid as long as its key.
+ * Checks the claims. A time may have a fraction; the token is invalid from `exp` on. A missing claim is refused only
+ * for a required issuer or audience: a token without `exp` is valid as long as its key.
  * @param nowMs milliseconds since 1970
- * @returns what is wrong, in ASCII without quotes; undefined when nothing is
+ * @returns the problem, in ASCII without quotes; undefined for valid claims
  */
 export function checkClaims(claims: JsonObject, rules: ClaimRules, nowMs: number): string | undefined {
   const nowS = nowMs / 1000
@@ -97,8 +97,8 @@ export function checkClaims(claims: JsonObject, rules: ClaimRules, nowMs: number
 
 /**
  * Decodes base64url without padding (RFC 7515, section 2).
- * @returns undefined when the text is not the one canonical form. Node's decoder skips what it does not know; encoding
- *   its result again finds foreign characters, padding, an impossible length and bits set after the last byte
+ * @returns undefined when the text is not in canonical form. Node's decoder skips invalid characters; encoding its
+ *   result again detects those, padding, an impossible length and bits set after the last byte
  */
 export function decodeBase64url(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64url')
@@ -120,13 +120,13 @@ function publicKey(kind: AlgorithmEntry['kind'], hash: string | null): Algorithm
   return {
     kind,
     secretBytes: 0,
-    // Keys other than those of a curve ignore the encoding.
+    // Only keys of a curve use the encoding.
     verify: (signed, signature, key) =>
       verify(hash, Buffer.from(signed), { key, dsaEncoding: 'ieee-p1363' }, signature),
   }
 }
 
-/** The JSON object in the bytes; undefined when they hold something else. The last of several equal names counts. */
+/** Parses a JSON object; undefined for anything else. The last of several equal names counts. */
 function parseObject(bytes: Buffer): JsonObject | undefined {
   if (!isUtf8(bytes)) return undefined
   try {
@@ -137,7 +137,7 @@ function parseObject(bytes: Buffer): JsonObject | undefined {
   }
 }
 
-/** JSON text can hold numbers that become infinite when they are read. */
+/** JSON text can contain numbers that parse as infinite. */
 function isNumericDate(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value)
 }

@@ -1,6 +1,6 @@
 /**
- * Makes the function that verifies the tokens of `SVC_MwJwt`. The key is read and imported here only: a new key in the
- * file takes effect with the next reload.
+ * Creates the function that verifies the tokens of `SVC_MwJwt`. The key is read and imported only here: a new key in
+ * the file takes effect with the next reload.
  */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -18,10 +18,10 @@ interface KeySource {
 }
 
 /**
- * Makes it, with warnings about the key; undefined when the settings name no key.
+ * Creates the verifier, with warnings about the key; undefined when the settings name no key.
  * @throws SettingsError
  */
-export function makeVerifier(
+export function createVerifier(
   settings: JwtSettings,
   { folder, publicFolder, now }: JwtGroupOptions,
 ): { readonly verifier: JwtVerifier; readonly warnings: readonly string[] } | undefined {
@@ -30,7 +30,7 @@ export function makeVerifier(
   return source && verifierOf(source, names, settings, now)
 }
 
-/** The algorithms, at least one and of one kind of key. Throws SettingsError. */
+/** Returns the algorithms, at least one, all for one kind of key. Throws SettingsError. */
 function algorithmsOf(settings: JwtSettings): readonly [Algorithm, ...Algorithm[]] {
   const [first, ...others] = settings.algorithms.filter(isAlgorithm)
   if (first === undefined) {
@@ -45,7 +45,7 @@ function algorithmsOf(settings: JwtSettings): readonly [Algorithm, ...Algorithm[
   return [first, ...others]
 }
 
-/** The text of the key; undefined when there is none. Throws SettingsError. */
+/** Returns the text of the key, if any. Throws SettingsError. */
 function keySourceOf({ key, key_file: file }: JwtSettings, folder: string, open?: string): KeySource | undefined {
   if (key !== '' && file !== '') {
     throw new SettingsError(['setup.jwt must have key or key_file: it has both; leave one out'])

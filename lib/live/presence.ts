@@ -1,37 +1,37 @@
 /**
- * Who is there: the members of channels, over all processes that share events.
+ * Presence: the members of channels, across all processes that share events.
  *
- * Each process knows the connections of its own and tells the others, by the channel `svc.presence`, which members come
- * and go with them. A member is there while a process has it; one whose last connection has ended stays for 10 s, so
- * that a reload of the page is not seen. A stream ends within a minute, and its client reconnects unless it has
- * vanished. Changes are gathered for a moment: a thousand who come are one message.
+ * Each process tracks its connections and publishes on the channel `svc.presence` which members join and leave with
+ * them. A member is present while a process has it, and leaves 10 s after its last connection has ended, so that a page
+ * reload goes unnoticed. A stream ends within a minute, and its client reconnects unless it has vanished. Changes are
+ * batched: a thousand members that join at once are one message.
  *
- * A process says every 3 s that it is there, with the number of its last change. One that has missed a change asks for
- * the whole list; a process that was silent for 12 s is gone, and its members with it.
+ * Every 3 s a process publishes a heartbeat with the number of its last change. A process that missed a change requests
+ * the full list. A process that was silent for 12 s is removed together with its members.
  */
 import { randomBytes } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import { jsonText } from '../base/json-text.ts'
 import { isObject } from '../base/object.ts'
 import type { Channel } from '../events/channel.ts'
-import { whenLive, type LiveEnd } from '../events/live-end.ts'
+import { whenOpen, type ReplySender } from '../events/reply-sender.ts'
 import type { CoreContext } from '../http/context.ts'
 
-/** A member, as the application gives it. */
+/** A member, as passed by the application. */
 export interface Member {
   readonly id: string | number
   readonly [name: string]: unknown
 }
 
-/** What a process has told. */
-type News =
+/** A message of a process. */
+type Message =
   | { readonly from: string; readonly type: 'alive'; readonly version: number }
   | { readonly from: string; readonly type: 'ask'; readonly of?: string }
-  | { readonly from: string; readonly type: 'list'; readonly version: number; readonly rooms: readonly RoomNews[] }
-  | { readonly from: string; readonly type: 'change'; readonly version: number; readonly rooms: readonly RoomNews[] }
+  | { readonly from: string; readonly type: 'list'; readonly version: number; readonly rooms: readonly RoomChanges[] }
+  | { readonly from: string; readonly type: 'change'; readonly version: number; readonly rooms: readonly RoomChanges[] }
 
-/** The members of a channel that came with a process, and the ids of those that went. */
-interface RoomNews {
+/** The members of a channel that joined in a process, and the ids of those that left. */
+interface RoomChanges {
   readonly channel: string
   readonly joined: readonly Member[]
   readonly left: readonly Member['id'][]
@@ -49,30 +49,30 @@ const aliveMs = 3000
 const silentMs = 12_000
 const graceMs = 10_000
 /**
- * The longest life in milliseconds of a stream with presence; the shortest is three quarters of it. The system goes on
- * sending to a client that has vanished for a quarter of an hour, and Node does not tell it from one that is there.
+ * The maximum life of a stream with presence, in milliseconds; the minimum is three quarters of it. The system keeps
+ * sending to a vanished client for a quarter of an hour, and Node cannot distinguish it from a connected one.
  */
 const renewMs = 60_000
 
-/** A member and who has it. */
+/** A member and the processes that have it. */
 interface Present {
   member: Member
   /** The other processes that have it. */
   readonly others: Set<string>
   /** The connections of this process. */
   connections: number
-  /** Set while the last connection of this process has ended a moment ago. */
+  /** Set for a while after the last connection in this process has ended. */
   leaving: NodeJS.Timeout | undefined
 }
 
-/** The members of one channel, and the open replies of this process that are told of them. */
+/** The members of one channel, and the open replies of this process that receive them. */
 class Room {
   readonly members = new Map<Member['id'], Present>()
-  readonly ends = new Set<LiveEnd>()
+  readonly ends = new Set<ReplySender>()
   readonly joined = new Map<Member['id'], Member>()
   readonly left = new Map<Member['id'], Member>()
 
-  /** Takes a member in. Notes that it has come or has changed, unless it was gone for a moment only. */
+  /** Adds a member. Records that it has joined or changed, unless it was away only briefly. */
   join(member: Member): { present: Present; isChanged: boolean } {
     const known = this.members.get(member.id)
     const present = known ?? { member, others: new Set(), connections: 0, leaving: undefined }
@@ -98,18 +98,18 @@ export class Presence {
   readonly #others = new Map<string, Other>()
   readonly #openBus: (() => Channel) | undefined
   readonly #renewAfterMs: number
-  readonly #own = randomBytes(9).toString('base64url')
-  /** By channel and id: what the other processes are to be told. Undefined: the member has left. */
+  readonly #id = randomBytes(9).toString('base64url')
+  /** The changes to publish, by channel and id. Undefined: the member has left. */
   readonly #changes = new Map<string, Map<Member['id'], Member | undefined>>()
   #bus: Channel | undefined
   #version = 0
-  #telling: NodeJS.Timeout | undefined
-  #beating: NodeJS.Timeout | undefined
+  #sendTimer: NodeJS.Timeout | undefined
+  #beatTimer: NodeJS.Timeout | undefined
   #isClosed = false
 
   /**
-   * @param openBus opens the channel to the other processes; undefined where there are none
-   * @param renewAfterMs the longest life of a stream with presence, in milliseconds; 60,000 unless given
+   * @param openBus opens the channel to the other processes; undefined when there are none
+   * @param renewAfterMs the longest life of a stream with presence, in milliseconds; by default 60,000
    */
   constructor(openBus: (() => Channel) | undefined, renewAfterMs = renewMs) {
     this.#openBus = openBus
@@ -117,33 +117,33 @@ export class Presence {
   }
 
   /**
-   * Makes the client of a stream or WebSocket a member of a channel while it is open, and tells it of the others.
-   * @throws TypeError for a member that has no id, that JSON cannot hold, or that takes more than 1 KiB as JSON
+   * Makes the client of a stream or WebSocket a member of a channel while it is open, and sends it the members.
+   * @throws TypeError for a member that has no id, is not JSON, or takes more than 1 KiB as JSON
    */
   add(ctx: CoreContext, { name }: Channel, member: Member): void {
     checkMember(name, member)
-    whenLive(ctx, (end) => this.#begin(name, member, end))
+    whenOpen(ctx, (end) => this.#begin(name, member, end))
   }
 
-  /** Ends the timers. Connections that begin or end after it change nothing. */
+  /** Stops the timers. Connections that open or close afterwards have no effect. */
   close(): void {
     this.#isClosed = true
-    clearTimeout(this.#telling)
-    clearInterval(this.#beating)
+    clearTimeout(this.#sendTimer)
+    clearInterval(this.#beatTimer)
     for (const { members } of this.#rooms.values()) for (const { leaving } of members.values()) clearTimeout(leaving)
     this.#rooms.clear()
   }
 
-  #begin(name: string, member: Member, end: LiveEnd): void {
+  #begin(name: string, member: Member, end: ReplySender): void {
     if (this.#isClosed) return
     this.#connect()
     const room = this.#room(name)
     const { present, isChanged } = room.join(member)
-    const isNews = isChanged || !isHere(present)
+    const mustPublish = isChanged || !isHere(present)
     clearTimeout(present.leaving)
     present.leaving = undefined
     present.connections += 1
-    if (isNews) this.#note(name, member.id, member)
+    if (mustPublish) this.#record(name, member.id, member)
     end.send('presence', textOf('list', [...room.members.values()].map((one) => one.member)))
     room.ends.add(end)
     const renewing = end.renew && setTimeout(end.renew, this.#renewAfterMs * (1 - Math.random() / 4)).unref()
@@ -154,7 +154,7 @@ export class Presence {
       if (present.connections > 0 || this.#isClosed) return
       present.leaving = setTimeout(() => {
         present.leaving = undefined
-        this.#note(name, member.id, undefined)
+        this.#record(name, member.id, undefined)
         if (present.others.size === 0) room.leave(present.member)
       }, graceMs).unref()
     })
@@ -166,20 +166,20 @@ export class Presence {
     return room
   }
 
-  /** Notes a change of this process for the others, and that something is to be told. */
-  #note(channel: string, id: Member['id'], member: Member | undefined): void {
+  /** Records a change of this process for the others, and schedules sending it. */
+  #record(channel: string, id: Member['id'], member: Member | undefined): void {
     const changes = this.#changes.get(channel) ?? new Map<Member['id'], Member | undefined>()
     this.#changes.set(channel, changes.set(id, member))
-    this.#tellSoon()
+    this.#sendSoon()
   }
 
-  #tellSoon(): void {
-    this.#telling ??= setTimeout(() => this.#tell(), gatherMs).unref()
+  #sendSoon(): void {
+    this.#sendTimer ??= setTimeout(() => this.#send(), gatherMs).unref()
   }
 
-  /** Tells clients and other processes what has changed since the last time. */
-  #tell(): void {
-    this.#telling = undefined
+  /** Sends the changes since the last call to clients and other processes. */
+  #send(): void {
+    this.#sendTimer = undefined
     for (const [name, room] of this.#rooms) {
       for (const [type, some] of [['join', room.joined], ['leave', room.left]] as const) {
         if (some.size === 0) continue
@@ -195,7 +195,7 @@ export class Presence {
         const joined = [...changes.values()].filter((member) => member !== undefined)
         return { channel, joined, left: [...changes.keys()].filter((id) => changes.get(id) === undefined) }
       })
-      this.#publish({ from: this.#own, type: 'change', version: this.#version, rooms })
+      this.#publish({ from: this.#id, type: 'change', version: this.#version, rooms })
     }
     this.#changes.clear()
   }
@@ -207,57 +207,57 @@ export class Presence {
     this.#bus = this.#openBus()
     const { name, services } = this.#bus
     this.#bus.subscribe(({ id, data }) => {
-      const news = newsIn(data)
-      if (news === undefined) services.logDamaged(`channel "${name}": ignored event ${id}: it is no news of presence`)
-      else this.#hear(news)
+      const message = messageIn(data)
+      if (message === undefined) services.logDamaged(`channel "${name}": ignored event ${id}: not a presence message`)
+      else this.#receive(message)
     })
-    this.#publish({ from: this.#own, type: 'ask' })
-    this.#beating = setInterval(() => this.#beat(), aliveMs).unref()
+    this.#publish({ from: this.#id, type: 'ask' })
+    this.#beatTimer = setInterval(() => this.#beat(), aliveMs).unref()
   }
 
-  #publish(news: News): void {
-    void this.#bus?.publish(news)
+  #publish(message: Message): void {
+    void this.#bus?.publish(message)
   }
 
   #beat(): void {
-    this.#publish({ from: this.#own, type: 'alive', version: this.#version })
+    this.#publish({ from: this.#id, type: 'alive', version: this.#version })
     for (const [id, { heardAtMs }] of this.#others) {
       if (performance.now() - heardAtMs > silentMs) this.#forget(id)
     }
   }
 
-  #hear(news: News): void {
-    const { from, type } = news
-    if (from === this.#own) return
-    if (type === 'ask') return this.#answer(news.of)
+  #receive(message: Message): void {
+    const { from, type } = message
+    if (from === this.#id) return
+    if (type === 'ask') return this.#answer(message.of)
     const other = this.#others.get(from)
-    const isNext = other !== undefined && news.version === other.version + (type === 'change' ? 1 : 0)
+    const isNext = other !== undefined && message.version === other.version + (type === 'change' ? 1 : 0)
     if (type === 'list') this.#dropMembersOf(from)
     if (type === 'list' || isNext) {
-      this.#others.set(from, { version: news.version, heardAtMs: performance.now() })
-      if (type !== 'alive') for (const room of news.rooms) this.#apply(from, room)
+      this.#others.set(from, { version: message.version, heardAtMs: performance.now() })
+      if (type !== 'alive') for (const room of message.rooms) this.#apply(from, room)
       return
     }
     if (other !== undefined) other.heardAtMs = performance.now()
-    this.#publish({ from: this.#own, type: 'ask', of: from })
+    this.#publish({ from: this.#id, type: 'ask', of: from })
   }
 
-  /** Answers a process that asks for all members that this one has. */
+  /** Answers a process that requests all members of this one. */
   #answer(of: string | undefined): void {
-    if (of !== undefined && of !== this.#own) return
+    if (of !== undefined && of !== this.#id) return
     const rooms = [...this.#rooms].flatMap(([channel, { members }]) => {
       const joined = [...members.values()].flatMap((one) => (isHere(one) ? [one.member] : []))
       return joined.length === 0 ? [] : [{ channel, joined, left: [] }]
     })
-    this.#changes.clear() // The list has them.
-    this.#publish({ from: this.#own, type: 'list', version: this.#version, rooms })
+    this.#changes.clear() // The list includes them.
+    this.#publish({ from: this.#id, type: 'list', version: this.#version, rooms })
   }
 
-  #apply(from: string, { channel, joined, left }: RoomNews): void {
+  #apply(from: string, { channel, joined, left }: RoomChanges): void {
     const room = this.#room(channel)
     for (const member of joined) room.join(member).present.others.add(from)
     for (const id of left) this.#drop(room, id, from)
-    this.#tellSoon()
+    this.#sendSoon()
   }
 
   #drop(room: Room, id: Member['id'], from: string): void {
@@ -268,7 +268,7 @@ export class Presence {
 
   #dropMembersOf(from: string): void {
     for (const room of this.#rooms.values()) for (const id of [...room.members.keys()]) this.#drop(room, id, from)
-    this.#tellSoon()
+    this.#sendSoon()
   }
 
   #forget(from: string): void {
@@ -277,7 +277,7 @@ export class Presence {
   }
 }
 
-/** Whether this process has a member, or had it a moment ago. */
+/** Whether this process has a member, or had it until a moment ago. */
 function isHere({ connections, leaving }: Present): boolean {
   return connections > 0 || leaving !== undefined
 }
@@ -286,17 +286,17 @@ function isSame(one: Member, other: Member): boolean {
   return JSON.stringify(one) === JSON.stringify(other)
 }
 
-/** Reads what another process has told; undefined for anything else. */
-function newsIn(data: unknown): News | undefined {
+/** Parses a message of another process; undefined for anything else. */
+function messageIn(data: unknown): Message | undefined {
   if (!isObject(data) || typeof data['from'] !== 'string') return undefined
   const { type, of, version, rooms } = data
-  if (type === 'ask') return of === undefined || typeof of === 'string' ? (data as unknown as News) : undefined
+  if (type === 'ask') return of === undefined || typeof of === 'string' ? (data as unknown as Message) : undefined
   if (!Number.isSafeInteger(version)) return undefined
-  const isOfRooms = (type === 'list' || type === 'change') && Array.isArray(rooms) && rooms.every(isRoomNews)
-  return type === 'alive' || isOfRooms ? (data as unknown as News) : undefined // Every member has been checked.
+  const isOfRooms = (type === 'list' || type === 'change') && Array.isArray(rooms) && rooms.every(isRoomChanges)
+  return type === 'alive' || isOfRooms ? (data as unknown as Message) : undefined // Every member has been checked.
 }
 
-function isRoomNews(value: unknown): boolean {
+function isRoomChanges(value: unknown): boolean {
   if (!isObject(value) || typeof value['channel'] !== 'string') return false
   const { joined, left } = value
   if (!Array.isArray(joined) || !Array.isArray(left)) return false
@@ -311,10 +311,10 @@ function textOf(type: 'list' | 'join' | 'leave', members: readonly Member[]): st
   return JSON.stringify({ type, members })
 }
 
-/** Returns what is wrong with a member; undefined for a right one. @param toText makes its JSON */
+/** Returns what is wrong with a member; undefined when it is valid. @param toText converts it to JSON */
 function problemOf(member: unknown, toText: (member: unknown) => string = JSON.stringify): string | undefined {
   const id = (member as Partial<Member> | null | undefined)?.id
-  if (!isMemberId(id)) return 'give an object with an id, a text or a number'
+  if (!isMemberId(id)) return 'pass an object whose id is a string or a number'
   return Buffer.byteLength(toText(member)) > mostBytes ? `it takes more than ${mostBytes} bytes` : undefined
 }
 

@@ -1,6 +1,6 @@
 /**
- * `GET /svc-live.js`: the browser's half of live pages, one file without imports. It is a system route without the
- * panel's guard: every page may have it, and it is there with `admin.enabled` false too.
+ * `GET /svc-live.js`: the browser module of live pages, one file without imports. It is a system route without the
+ * panel's guard: every page may load it, and it exists even when `admin.enabled` is false.
  */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -15,7 +15,7 @@ import { evaluatePreconditions } from '../static/conditional.ts'
 const type = 'text/javascript; charset=utf-8'
 const url = '/svc-live.js'
 
-/** Makes the route. It reads the file, and compresses it, once. */
+/** Makes the route. Reads and compresses the file once. */
 export function liveScriptRoute(): Route<Chain> {
   const plain = formOf(readFileSync(new URL('svc-live.js', import.meta.url)))
   const packed = formOf(gzipSync(plain.bytes, { level: 9 }))

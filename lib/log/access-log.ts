@@ -13,9 +13,9 @@ import { createAccessClock, createJsonClock, escapeCharacter, escapeControls, js
 import { LogFile } from './log-file.ts'
 import type { LogParts, LogReports } from './log-file.ts'
 
-/** What the access log is given besides its settings. */
+/** The dependencies of the access log. */
 export interface AccessLogParts extends LogParts {
-  /** Writes to the general log what happens to this log. */
+  /** Reports events of this log, such as an outage, to the general log. */
   readonly report: LogReports['report']
 }
 
@@ -28,7 +28,7 @@ export class AccessLog extends Appender {
   readonly #renderLine: RenderLine
 
   /**
-   * Opens the log. A folder or file that cannot be written is no error: see `problem`.
+   * Opens the log. A folder or file that cannot be written is not an error: see `problem`.
    * @param folder `paths.log`, absolute
    */
   constructor(config: Config, folder: string, parts: AccessLogParts) {
@@ -36,13 +36,13 @@ export class AccessLog extends Appender {
     const format = config['access_log.format']
     const target = parts.target ?? new LogFile(resolve(folder, config['access_log.file']), fileSystem)
     const alert = (message: string): void => consolePort.error(`${escapeControls(message)}\n`)
-    // The text forms escape all but printable ASCII; JSON leaves other letters as they are.
+    // The text formats escape everything but printable ASCII; JSON keeps other characters.
     super(target, { report, alert, now }, format === 'json' ? 'utf8' : 'latin1')
     this.#renderLine = createRenderLine(format)
   }
 
   /**
-   * Takes the line of a request whose response has ended or whose client has disconnected.
+   * Logs a request whose response has ended or whose client has disconnected.
    * @param endedAtMs when that was, in milliseconds since 1970
    */
   write(entry: EndedRequest, endedAtMs: number): void {
@@ -63,15 +63,15 @@ function createRenderLine(format: Config['access_log.format']): RenderLine {
   }
 }
 
-/** Renders the path for each line; the texts before and after it are reused while they are those of the last line. */
+/** Renders the path for each line; the text before and after it is reused while it is the same as for the last line. */
 function createSpecLine(end: string): RenderLine {
   const clock = createAccessClock()
   const before = rememberingLast(
     (ip: string, time: string, method: string) => `${field(ip)} - - [${time}] "${field(method)} `,
   )
-  const behind = rememberingLast((version: string, status: number) => ` HTTP/${version}" ${status}${end}`)
+  const after = rememberingLast((version: string, status: number) => ` HTTP/${version}" ${status}${end}`)
   return (entry, nowMs) =>
-    before(entry.ip, clock(nowMs), entry.method) + field(entry.path) + behind(entry.httpVersion, entry.sentStatus, '')
+    before(entry.ip, clock(nowMs), entry.method) + field(entry.path) + after(entry.httpVersion, entry.sentStatus, '')
 }
 
 function createJsonLine(): RenderLine {

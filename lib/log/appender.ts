@@ -1,8 +1,8 @@
 /**
- * Gathers log lines and appends them to a file: one write per turn of the event loop, earlier when 64 KiB are waiting.
+ * Buffers log lines and appends them to a file: one write per turn of the event loop, earlier when 64 KiB are waiting.
  *
  * Logging never throws. While the file cannot be written, the batch that failed and up to 64 KiB of newer text stay in
- * memory; lines that do not fit are lost, counted and reported. So every line ends up in exactly one place: on disk
+ * memory; lines that do not fit are dropped, counted and reported. So every line ends up in exactly one place: on disk
  * (`written`), counted as `lost`, or in memory.
  */
 import { Buffer } from 'node:buffer'
@@ -12,19 +12,19 @@ import type { LogReports, LogTarget } from './log-file.ts'
 
 const batchLength = 64 * 1024
 const maxBytesPerUnit = 3
-/** The time between two checks that the file is still at its path, in milliseconds. */
-const lookMs = 1000
+/** Milliseconds between two checks that the file is still at its path. */
+const checkPathMs = 1000
 const lineFeed = 10
 const space = 32
-/** With these errors the file stays open: it may be written again when there is room. */
+/** With these errors the file stays open: writing may succeed again when there is room. */
 const errorsOfFullDisk = new Set(['ENOSPC', 'EDQUOT', 'EAGAIN'])
 
-/** Text that has left the buffer, as bytes. */
+/** Text taken from the buffer, as bytes. */
 interface Batch {
   readonly bytes: Uint8Array
-  /** How many bytes are written. */
+  /** The number of bytes written. */
   offset: number
-  /** How many lines are not yet wholly written. */
+  /** The number of lines not yet written completely. */
   lines: number
 }
 
@@ -34,7 +34,7 @@ interface Outage {
   lastTryMs: number
 }
 
-/** The buffer in front of a file, with its counters. Both logs are appenders, with lines of their own. */
+/** The buffer in front of a file, with its counters. Each log is an appender with its own lines. */
 export class Appender {
   readonly #target: LogTarget
   readonly #reports: LogReports
@@ -58,15 +58,15 @@ export class Appender {
   #lost = 0
 
   /**
-   * Opens the target. Where that fails, the appender begins with an outage.
-   * @param encoding `latin1` where every line is ASCII: it is encoded in half the time
+   * Opens the target. If that fails, the appender begins with an outage.
+   * @param encoding `latin1` if every line is ASCII: encoding takes half the time
    */
   constructor(target: LogTarget, reports: LogReports, encoding: 'utf8' | 'latin1' = 'utf8') {
     this.#target = target
     this.#reports = reports
     this.#encoding = encoding
     this.#drain()
-    this.#watch = setInterval(() => this.#reopenWhenMoved(), lookMs).unref()
+    this.#watch = setInterval(() => this.#reopenIfMoved(), checkPathMs).unref()
   }
 
   /** The number of lines on disk. */
@@ -84,26 +84,26 @@ export class Appender {
     return this.#outage?.reason
   }
 
-  /** Takes one line with its end. It may contain further lines that begin with a space: they belong to the first. */
+  /** Appends one line with its line end. Further lines in it that begin with a space belong to the first. */
   append(line: string): void {
     this.#add(line, 1)
   }
 
-  /** Takes whole lines that another process of this server made. */
+  /** Appends whole lines from another process of this server. */
   take(lines: string): void {
     let count = 0
     for (let at = lines.indexOf('\n'); at >= 0; at = lines.indexOf('\n', at + 1)) count += 1
     this.#add(lines, count)
   }
 
-  /** Writes now what waits for the end of this turn. Call it before the process exits. */
+  /** Writes the buffer now instead of at the end of this turn. Call it before the process exits. */
   flush(): void {
     this.#drain()
     // The first drain may report something, such as a rotation.
     if (this.#lines > 0 && this.#outage === undefined) this.#drain()
   }
 
-  /** Continues with the file that is at the path now, for example after logrotate moved the old one away. */
+  /** Reopens the file at the path, for example after logrotate moved the old one away. */
   reopen(): void {
     if (this.#closed) return
     this.flush()
@@ -111,7 +111,7 @@ export class Appender {
       this.#target.reopen()
     } catch (error) {
       if (this.#outage !== undefined) return
-      const message = `Cannot reopen ${this.#target.path}: ${reasonOf(error)}. Lines go on to the file that was open`
+      const message = `Cannot reopen ${this.#target.path}: ${reasonOf(error)}. Lines still go to the old file`
       this.#reports.alert(message)
       this.#reports.report('warn', message)
       return
@@ -121,7 +121,7 @@ export class Appender {
     this.flush()
   }
 
-  /** Flushes and closes. Lines that come afterwards are counted as lost. */
+  /** Flushes and closes. Lines appended afterwards are counted as lost. */
   close(): void {
     if (this.#closed) return
     this.flush()
@@ -194,7 +194,7 @@ export class Appender {
     this.#target.batchWritten()
   }
 
-  /** There is one batch at a time, so all of them share one memory: a new one for each costs a tenth more. */
+  /** There is one batch at a time, so all of them share one buffer: allocating one for each costs 10 % more. */
   #bytesOf(text: string): Uint8Array {
     if (text.length * maxBytesPerUnit > this.#memory.length) return Buffer.from(text, this.#encoding)
     return this.#memory.subarray(0, this.#memory.write(text, this.#encoding))
@@ -205,8 +205,8 @@ export class Appender {
     this.#lines = 0
   }
 
-  /** Begins a new file when the old one was removed: nobody would read its lines. */
-  #reopenWhenMoved(): void {
+  /** Begins a new file when the old one was removed: its lines would never be read. */
+  #reopenIfMoved(): void {
     if (this.#outage !== undefined) return
     try {
       if (this.#target.isAtPath()) return
@@ -239,19 +239,19 @@ export class Appender {
       return
     }
     this.#outage = { reason, lostBefore: this.#lost, lastTryMs }
-    this.#reports.alert(`${reason}. It is tried again each second; lines that do not fit in memory meanwhile are lost`)
+    this.#reports.alert(`${reason}. Retrying each second; lines that do not fit in memory until then are lost`)
   }
 
   #endOutage(outage: Outage): void {
     this.#outage = undefined
     clearTimeout(this.#retry)
     this.#scheduled = false
-    const message = `The log ${this.#target.path} is written again. Lines lost: ${this.#lost - outage.lostBefore}`
+    const message = `The log ${this.#target.path} is writable again. Lines lost: ${this.#lost - outage.lostBefore}`
     this.#reports.alert(message)
     this.#reports.report('warn', `${message} (${outage.reason})`)
   }
 
-  /** Counts a line as lost whose beginning is in another file, or was ended there, and skips the rest of it. */
+  /** Counts a line whose beginning is in another file as lost, and skips the rest of it. */
   #cutTornLine(): void {
     const batch = this.#batch
     if (batch === undefined || isLineStart(batch.bytes, batch.offset)) return
@@ -267,7 +267,7 @@ function isLineStart(bytes: Uint8Array, at: number): boolean {
   return at === 0 || (bytes[at - 1] === lineFeed && bytes[at] !== space)
 }
 
-/** The lines that end after `from`. A line of which only the line feed is missing does not count: it is on disk. */
+/** The lines that end after `from`. A line that lacks only its line feed does not count: it is on disk. */
 function countLines(bytes: Uint8Array, from: number): number {
   let count = 0
   for (let at = from + 2; at <= bytes.length; at += 1) if (isLineStart(bytes, at)) count += 1

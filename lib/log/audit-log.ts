@@ -1,9 +1,9 @@
 /**
- * `audit.log`: one JSON record a line for each change of the server, with who made it. Nothing else is written there,
+ * `audit.log`: one JSON record per line for each change of the server, with who made it. Nothing else is written there,
  * so no message of an application or of a client can pass for a change.
  *
- * The same failure of the same client within a minute is one record with a count, written when the minute ends:
- * guessing passwords does not push the changes out.
+ * The same failure of the same client within a minute is one record with a count, written when the minute ends, so that
+ * password guessing does not push out the changes.
  */
 import { constants } from 'node:fs'
 import { open, readdir, stat } from 'node:fs/promises'
@@ -20,13 +20,13 @@ import type { LogOrigin } from './record.ts'
 export interface AuditRecord extends Change, LogOrigin {
   /** Local time with its offset (RFC 3339). */
   readonly time: string
-  /** How many times it happened within a minute, where that is more than once. */
+  /** How often it happened within a minute, if more than once. */
   readonly count?: number
 }
 
 /** The dependencies of the audit log. */
 export interface AuditLogParts extends LogParts {
-  /** Writes to the general log what happens to this log. */
+  /** Reports events of this log, such as an outage, to the general log. */
   readonly report: LogReports['report']
   readonly origin?: LogOrigin
 }
@@ -35,9 +35,9 @@ export interface AuditLogParts extends LogParts {
 export const auditFile = 'audit.log'
 
 const failureMs = 60_000
-/** The failures that are counted at once. When there are more, all are written. */
+/** The most failures counted at the same time. When there are more, all are written. */
 const mostFailures = 1000
-/** No more than this is read of a file. */
+/** The most bytes read from a file. */
 const maxReadBytes = 2 ** 24
 
 interface Failures {
@@ -100,11 +100,11 @@ export class AuditLog extends Appender {
 }
 
 /**
- * Reads the last records of `audit.log` and, where it has fewer, of the files that were made of it by rotation and are
- * not compressed, the newest first. A line that is no record is passed over.
+ * Reads the last records of `audit.log` and, if it has too few, of its rotated, uncompressed files, newest first. Lines
+ * that are not records are skipped.
  * @param folder `paths.log`, absolute
- * @param most how many records
- * @throws Error of the file system when a file is there and cannot be read
+ * @param most the most records to return
+ * @throws Error of the file system when a file exists and cannot be read
  */
 export async function readAudit(folder: string, most: number): Promise<AuditRecord[]> {
   const found: AuditRecord[] = []
@@ -121,13 +121,13 @@ export async function readAudit(folder: string, most: number): Promise<AuditReco
   return found
 }
 
-/** The audit log and the files that rotation made of it, the one that was written last first. Pipes are left out. */
+/** The audit log and its rotated files, the last written first. Pipes are left out. */
 async function filesOf(folder: string): Promise<{ readonly path: string; readonly size: number }[]> {
   const names = (await readdir(folder)).filter((name) => name.startsWith(auditFile) && !name.endsWith('.gz'))
   const found: { readonly path: string; readonly size: number; readonly writtenAtMs: number }[] = []
   for (const name of names) {
     const path = join(folder, name)
-    const stats = await stat(path).catch(() => undefined) // Rotation may have taken it away.
+    const stats = await stat(path).catch(() => undefined) // Rotation may have removed it.
     const isFilled = stats !== undefined && stats.isFile() && stats.size > 0
     if (isFilled) found.push({ path, size: stats.size, writtenAtMs: stats.mtimeMs })
   }
@@ -141,6 +141,6 @@ function recordIn(line: string): AuditRecord | undefined {
     const isRecord = ['time', 'by', 'what'].every((name) => typeof value[name] === 'string')
     return isRecord ? (value as unknown as AuditRecord) : undefined // Its other members are shown as they are.
   } catch {
-    return undefined // A line that is cut off.
+    return undefined // A truncated line.
   }
 }

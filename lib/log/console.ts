@@ -1,25 +1,25 @@
 /**
- * Prints log lines on the console, gathered for one turn of the event loop.
+ * Prints log lines on the console, buffered for one turn of the event loop.
  *
- * A closed console (the reader of a pipe has gone) is no reason to end the server, so its errors are dropped. One whose
- * reader has stopped reading (a stopped journald, for example) must not fill the memory: Node keeps whatever is written
- * to a pipe, so above a limit lines are left out and counted. The file has every line.
+ * A closed console (the reader of a pipe has exited) must not end the server, so its errors are dropped. A console
+ * whose reader has stopped reading (a stopped journald, for example) must not exhaust the memory: Node buffers whatever
+ * is written to a pipe, so above a limit lines are left out and counted. The file has every line.
  *
- * Surprise: once lines are left out, so are all others until the reader has taken half of what waits. A short line that
- * would still fit is no sign that it reads.
+ * Surprise: once lines are left out, so are all others until the reader has consumed half of the buffered bytes. That
+ * a short line would still fit does not mean that the reader is reading.
  */
 
-/** Where text is printed: `out` takes the lines of the log, `error` what the log itself cannot hold. */
+/** Where text is printed: `out` takes the lines of the log, `error` alerts about the log itself. */
 export interface ConsolePort {
   out(text: string): void
   error(text: string): void
-  /** Bytes of `out` that nobody has read yet. */
+  /** Bytes of `out` that have not been read yet. */
   readonly waitingBytes: number
 }
 
 const batchLength = 64 * 1024
 
-/** The most that waits for a reader, in bytes. */
+/** The most unread bytes. */
 const maxWaitingBytes = 2 ** 20
 
 /** The console of this process: standard output and standard error. */
@@ -36,14 +36,14 @@ export function createProcessConsole(): ConsolePort {
   }
 }
 
-/** Lets this process live on when its standard streams fail: their reader has gone, or their disk is full. */
+/** Keeps this process running when its standard streams fail: their reader has exited, or their disk is full. */
 export function ignoreConsoleErrors(): void {
   for (const stream of [process.stdout, process.stderr]) {
     if (!stream.listeners('error').includes(ignore)) stream.on('error', ignore)
   }
 }
 
-/** Gathers lines and prints them once per turn. */
+/** Buffers lines and prints them once per turn. */
 export class ConsoleLines {
   readonly #port: ConsolePort
   readonly #turn = (): void => {
@@ -55,7 +55,7 @@ export class ConsoleLines {
   /** Lines left out since the console was last read. */
   #leftOut = 0
   #lost = 0
-  /** While lines are left out: the bytes that may wait when it counts as read again. */
+  /** While lines are left out: printing resumes at this number of unread bytes. */
   #resumeBytes = 0
 
   /** @param port where the lines are printed */
@@ -66,7 +66,7 @@ export class ConsoleLines {
   /** A message for the operator while lines are left out; undefined while all are printed. */
   get problem(): string | undefined {
     if (!this.#isStuck) return undefined
-    return `Nobody reads the console: it lacks ${countedLines(this.#leftOut)}. The log file has them`
+    return `The console is not being read: left out ${countedLines(this.#leftOut)}. The log file has them`
   }
 
   /** The number of lines left out since the start. */
@@ -78,7 +78,7 @@ export class ConsoleLines {
     return this.#leftOut > 0 && this.#port.waitingBytes > this.#resumeBytes
   }
 
-  /** Takes one line with its end. */
+  /** Appends one line with its line end. */
   append(line: string): void {
     this.#text += line
     if (this.#text.length >= batchLength) return this.flush()
@@ -87,7 +87,7 @@ export class ConsoleLines {
     setImmediate(this.#turn)
   }
 
-  /** Prints now what is held. */
+  /** Prints the buffered lines now. */
   flush(): void {
     if (this.#text === '') return
     const text = this.#text
@@ -100,7 +100,7 @@ export class ConsoleLines {
       this.#lost += lines
       return
     }
-    const note = this.#leftOut === 0 ? '' : `... ${countedLines(this.#leftOut)} left out here: nobody read them\n`
+    const note = this.#leftOut === 0 ? '' : `... ${countedLines(this.#leftOut)} left out: the console was not read\n`
     this.#leftOut = 0
     this.#port.out(note + text)
   }

@@ -2,7 +2,7 @@
  * Errors by cause: the ERROR and FATAL lines of the general log, grouped by their place in the source and their message
  * without its values. So a cause that fails a thousand requests is one entry with a count, and not a thousand lines.
  *
- * There are at most 200 groups, of 1 MiB together. The one that was seen longest ago goes first.
+ * At most 200 groups are kept, of 1 MiB in total. The least recently seen group is dropped first.
  */
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -11,63 +11,63 @@ import { requestIdOf, type LogRecord } from './record.ts'
 
 /** Errors of one cause. */
 export interface ErrorGroup {
-  /** The file and line of the application that threw; the module of the log where no file is known. */
+  /** The file and line of the application that threw; the module of the log if no file is known. */
   readonly place: string
-  /** The message, with `"…"` for quoted texts and `#` for numbers. */
+  /** The message, with `"…"` for quoted strings and `#` for numbers. */
   readonly message: string
   readonly count: number
-  /** When it was seen first and last, in milliseconds since 1970. */
+  /** When it was first and last seen, in milliseconds since 1970. */
   readonly first_at: number
   readonly last_at: number
-  /** The names of routes that failed with it; at most 5. */
+  /** The names of the last routes that failed with it; at most 5. */
   readonly routes: readonly string[]
   /** The ids of the last requests that failed with it; at most 5, the newest last. */
   readonly requests: readonly string[]
-  /** Of the last one: the message, and in each list of frames those of the application first. Empty without any. */
+  /** The last stack: the message, and in each list of frames those of the application first. Empty without a stack. */
   readonly stack: string
-  /** How many there were in each of the last 60 minutes, the present one last. */
+  /** The number of errors in each of the last 60 minutes, the current one last. */
   readonly minutes: readonly number[]
 }
 
-/** A group while it is counted: the minutes are a map from the minute since 1970. */
+/** A group while it is counted: with counts by minute since 1970. */
 interface Counted extends Omit<ErrorGroup, 'minutes'> {
   readonly byMinute: ReadonlyMap<number, number>
 }
 
 const maxGroups = 200
-/** The memory of all groups, counted as two bytes for each character and some for the object. */
+/** The most memory of all groups, counted as two bytes per character plus overhead per group. */
 const maxBytes = 2 ** 20
 const objectBytes = 2048
 const maxNames = 5
 const maxMessageLength = 2000
 const maxTextLength = 300
 const maxStackLength = 4000
-/** What visitors send can be in a message: of a longer stack, or a longer line, nothing is looked at. */
+/** A message may contain what a client sent, so longer stacks are truncated and longer lines are not parsed. */
 const readStackLength = 65_536
 const readLineLength = 1000
 const minuteMs = 60_000
 const shownMinutes = 60
 
 const serverUrl = new URL('..', import.meta.url)
-/** The folder of the server itself, as the frames of modules and of other scripts have it. */
+/** The folder of the server itself, as URL path and as file path: frames may have either. */
 const serverFolders = [serverUrl.pathname, fileURLToPath(serverUrl)]
 const quoted = /(?<!\w)(["'`])(?:(?!\1).)*\1(?!\w)/g
 const numbers = /\b[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}\b|\b[\da-f]{8,}\b|\d+/gi
 
 /** Groups the errors of one process. */
 export class ErrorGroups {
-  /** By place and message, the one that was seen longest ago first. */
+  /** By place and message, the least recently seen first. */
   readonly #groups = new Map<string, Counted>()
   #bytes = 0
 
-  /** Counts a line of the log. It never throws. */
+  /** Counts a line of the log. Never throws. */
   add(record: LogRecord): void {
     const { timeMs, module, message, stack, request } = record
     const copy = (part: string | undefined): string[] => (part === undefined ? [] : [copyOf(part, maxTextLength)])
     const lines = stack === '' ? [] : stack.slice(0, readStackLength).split('\n')
     const place = placeOf(lines) ?? module
     const title = lines[0]?.trim() ?? ''
-    const isValue = title === '' || /^["'`]/.test(title) // A text that was thrown is a value.
+    const isValue = title === '' || /^["'`]/.test(title) // A thrown string is a value.
     const shown = withoutValues(isValue ? message : title)
     const key = `${place}\n${shown}`
     const before = this.#groups.get(key)
@@ -88,7 +88,7 @@ export class ErrorGroups {
     })
   }
 
-  /** The groups, the one that was seen last first. */
+  /** Returns the groups, the most recently seen first. */
   list(nowMs: number): ErrorGroup[] {
     const first = Math.floor(nowMs / minuteMs) - shownMinutes + 1
     const groups = [...this.#groups.values()].reverse()
@@ -98,7 +98,7 @@ export class ErrorGroups {
     })
   }
 
-  /** Forgets the groups that were not seen after a time, in milliseconds since 1970; all unless given. */
+  /** Drops the groups that were not seen after a time, in milliseconds since 1970; by default all. */
   clear(beforeMs = Infinity): void {
     for (const [key, { last_at: lastMs }] of this.#groups) if (lastMs <= beforeMs) this.#delete(key)
   }
@@ -107,7 +107,7 @@ export class ErrorGroups {
     this.#groups.set(key, group)
     this.#bytes += bytesOf(group)
     while (this.#groups.size > maxGroups || this.#bytes > maxBytes) {
-      this.#delete(this.#groups.keys().next().value as string) // There is one: this one at least.
+      this.#delete(this.#groups.keys().next().value as string) // There is at least this one.
     }
   }
 
@@ -119,7 +119,7 @@ export class ErrorGroups {
   }
 }
 
-/** Adds up the groups of several processes: the one that was seen last first, at most 200. */
+/** Adds up the groups of several processes: the most recently seen first, at most 200. */
 export function sumOfGroups(lists: readonly (readonly ErrorGroup[])[]): ErrorGroup[] {
   const sums = new Map<string, ErrorGroup>()
   for (const group of lists.flat().sort((a, b) => b.last_at - a.last_at)) {
@@ -141,7 +141,7 @@ function sumOf(newer: ErrorGroup, older: ErrorGroup): ErrorGroup {
   }
 }
 
-/** The last of different names. */
+/** The last distinct names. */
 function lastOf(before: readonly string[] = [], ...more: readonly string[]): readonly string[] {
   return [...new Set([...before, ...more].reverse())].slice(0, maxNames).reverse()
 }
@@ -167,7 +167,7 @@ function isOwnFrame(line: string): boolean {
   return serverFolders.every((folder) => !file.startsWith(folder))
 }
 
-/** The path of a frame, without what was added to load a changed module anew, and its line; undefined without one. */
+/** The path of a frame, without the query of a reloaded module, and its line; undefined if it is not a frame. */
 function frameIn(text: string): { readonly file: string; readonly line: string } | undefined {
   if (!text.startsWith('    at ') || text.length > readLineLength) return undefined
   const place = text.endsWith(')') ? text.slice(text.lastIndexOf('(') + 1, -1) : text.slice('    at '.length)

@@ -1,6 +1,6 @@
 /**
- * The logs as applications have them: in the context `log` (module `app`), `logger(module)` and the short names of the
- * specification; outside of requests the same functions without a request.
+ * The logs as applications use them: in the context `log` (module `app`), `logger(module)` and the short names of the
+ * specification; outside of requests, the same functions without a request.
  */
 import type { Logger as AuthorLogger, LogFields } from 'svc'
 import type { LogDetails, LoggedRequest } from '../base/ports.ts'
@@ -28,7 +28,7 @@ export function logFeature(logger: Logger): Feature {
 }
 
 /**
- * The log of a module as applications call it: a message, then what was thrown, then fields; either may be left out.
+ * The log of a module as applications call it: a message, then the thrown value, then fields; both are optional.
  * @param request the request that the lines are about, if any
  */
 export function authorLogger(log: ModuleLogger, request?: LoggedRequest): AuthorLogger {
@@ -48,7 +48,7 @@ export function authorLogger(log: ModuleLogger, request?: LoggedRequest): Author
   return Object.defineProperty(made, 'debugEnabled', debugEnabled) as AuthorLogger // It has every member now.
 }
 
-/** Tells fields, which are a plain object, from what was thrown, which may be anything. */
+/** Distinguishes fields, which are a plain object, from a thrown value, which may be anything. */
 function detailsOf(message: unknown, second: unknown, third: unknown, request: LoggedRequest | undefined): LogDetails {
   const thrown = isFields(second) ? undefined : second
   return {
@@ -68,7 +68,7 @@ function isFields(value: unknown): value is LogFields {
   }
 }
 
-/** A message as text; JavaScript can pass one that is no string. The stack of an error follows its line. */
+/** A message as text; JavaScript callers may pass a non-string. The stack of an error follows its line. */
 function titleOf(message: unknown): string {
   return typeof message === 'string' ? message : textOf(message).split('\n', 1).join()
 }

@@ -1,10 +1,10 @@
 /**
  * The parts of log lines: times, and messages without control characters.
  *
- * A clock keeps the text of its last second and its last millisecond, so most lines format no time at all.
+ * A clock caches the text of its last second and its last millisecond, so most lines format no time at all.
  */
 
-/** Returns the text of a time in milliseconds since 1970. A call may be given an earlier time than the one before. */
+/** Returns the text of a time in milliseconds since 1970. Times may go backwards from call to call. */
 type Clock = (nowMs: number) => string
 
 const controls = /[\x00-\x1f\x7f-\x9f\u2028\u2029]/
@@ -19,7 +19,7 @@ export function escapeControls(text: string): string {
   return controls.test(text) ? text.replace(eachControl, escapeCharacter) : text
 }
 
-/** A copy of the beginning of a text. A piece that is cut from a long text keeps all of that in memory. */
+/** A copy of the beginning of a text. A slice would keep the whole text in memory. */
 export function copyOf(text: string, most: number): string {
   return Buffer.from(text.slice(0, most)).toString()
 }
@@ -30,12 +30,12 @@ export function escapeCharacter(character: string): string {
   return code < 256 ? `\\x${hex(code, 2)}` : `\\u${hex(code, 4)}`
 }
 
-/** The text as a JSON string (RFC 8259) in which DEL, C1, U+2028 and U+2029 are escaped as well. */
+/** The text as a JSON string (RFC 8259) with DEL, C1, U+2028 and U+2029 escaped as well. */
 export function jsonString(text: string): string {
   return needsJson.test(text) ? escapeInJson(JSON.stringify(text)) : `"${text}"`
 }
 
-/** A JSON text in which DEL, C1, U+2028 and U+2029 are escaped as well. */
+/** A JSON text with DEL, C1, U+2028 and U+2029 escaped as well. */
 export function escapeInJson(json: string): string {
   return jsonControls.test(json) ? json.replace(eachJsonControl, (each) => `\\u${hex(each.charCodeAt(0), 4)}`) : json
 }
@@ -69,7 +69,7 @@ function createMillisecondClock(separator: string, tail: (ms: number) => string)
   return remembering(1, (ms) => `${headAt(ms)}.${digits(ms % 1000, 3)}${tailAt(ms)}`)
 }
 
-/** Renders a time once for as long as it is within the same unit of so many milliseconds. */
+/** Renders a time once for each unit of this many milliseconds. */
 function remembering(unitMs: number, render: (nowMs: number) => string): Clock {
   let last = Number.NaN
   let text = ''

@@ -1,8 +1,8 @@
 /**
  * The files of the logs: one that only grows, and one that is rotated when it reaches its size.
  *
- * A missing file is made with mode 0640, its folder with 0750. Where the last line has no end (a crash, a full disk),
- * it gets one when the file is opened, so that the next line does not run into it.
+ * A missing file is created with mode 0640, its folder with 0750. If the last line has no line end (after a crash or a
+ * full disk), one is added when the file is opened, so that the next line does not run into it.
  */
 import * as fs from 'node:fs'
 import { basename, dirname, join } from 'node:path'
@@ -14,27 +14,27 @@ import { compactTime } from './line.ts'
 export interface LogTarget {
   /** The path of the file, for messages. */
   readonly path: string
-  /** The bytes that fit until the file is rotated; Infinity where it is not. */
+  /** The bytes that fit until the file is rotated; Infinity if it is not. */
   readonly room: number
   /** Opens the target unless it is open. */
   open(): void
-  /** Opens the file that is at the path now and closes the old one. When this throws, the old one stays open. */
+  /** Opens the file at the path and closes the old one. If it throws, the old one stays open. */
   reopen(): void
-  /** Writes the bytes from `offset` on with one system call. Returns how many were written, 1 at least. */
+  /** Writes the bytes from `offset` on with one system call. Returns how many were written, at least 1. */
   write(bytes: Uint8Array, offset: number): number
   /** Whether the path still leads to the open file. */
   isAtPath(): boolean
-  /** Called after each batch of whole lines: here the target may change the file. Throws nothing. */
+  /** Called after each batch of whole lines, when the target may rotate the file. Never throws. */
   batchWritten(): void
-  /** Closes the target. It may be opened again. Throws nothing. */
+  /** Closes the target. It may be opened again. Never throws. */
   close(): void
 }
 
-/** How a log says what happens to it, and the clock that it uses. */
+/** How a log reports its own events, and the clock that it uses. */
 export interface LogReports {
   /** Writes a line to the general log, module `logger`. */
   readonly report: (level: 'info' | 'warn', message: string) => void
-  /** Prints a line, given without its end, on standard error. */
+  /** Prints a line, passed without its line end, on standard error. */
   readonly alert: (message: string) => void
   /** Milliseconds since 1970. */
   readonly now: () => number
@@ -55,24 +55,24 @@ export interface FileSystem {
   mkdirSync(path: string, options: { recursive: true; mode: number }): unknown
 }
 
-/** What a worker and a test replace of a log. */
+/** The parts of a log that workers and tests replace. */
 export interface LogParts {
-  /** Where lines go instead of to the file and the console. */
+  /** The destination of lines, instead of the file and the console. */
   readonly target?: LogTarget | undefined
-  /** Milliseconds since 1970; `Date.now` unless given. */
+  /** Milliseconds since 1970; `Date.now` by default. */
   readonly now?: () => number
-  /** Where outages, and the lines of the general log, are printed; the process's own console unless given. */
+  /** Where outages, and the lines of the general log, are printed; the process's own console by default. */
   readonly consolePort?: ConsolePort
-  /** The file system; `node:fs` unless given. */
+  /** The file system; `node:fs` by default. */
   readonly fileSystem?: FileSystem
 }
 
 type FileFacts = Pick<fs.Stats, 'size' | 'dev' | 'ino' | 'isFile'>
 
-/** The time between two attempts at what the disk refused, in milliseconds. */
+/** Milliseconds between two attempts of a failed disk operation. */
 export const retryMs = 1000
 
-/** To read and append, made where it is missing. A pipe that nobody reads refuses bytes and holds up nobody. */
+/** To read and append, created if missing. A pipe without a reader refuses bytes instead of blocking. */
 const openFlags = fs.constants.O_RDWR | fs.constants.O_APPEND | fs.constants.O_CREAT | fs.constants.O_NONBLOCK
 const fileMode = 0o640
 const folderMode = 0o750
@@ -80,7 +80,7 @@ const lineFeed = 10
 /** The name of a rotated file, with its number. */
 export const rotatedName = /^svc_\d{14}_(\d{6}|[1-9]\d{6,14})\.log$/
 
-/** Whether the last attempt is less than a second ago. After the clock was set back it is not. */
+/** Whether the last attempt was less than a second ago; false if the clock was set back. */
 export function isTooEarly(nowMs: number, lastTryMs: number): boolean {
   const passedMs = nowMs - lastTryMs
   return passedMs >= 0 && passedMs < retryMs
@@ -110,7 +110,7 @@ export class LogFile implements LogTarget {
     return Number.POSITIVE_INFINITY
   }
 
-  /** The size in bytes as far as this process knows; 0 where there is none, such as for a pipe. */
+  /** The size in bytes as far as this process knows; 0 for anything but a regular file, such as a pipe. */
   get size(): number {
     return this.#regular ? this.#size : 0
   }
@@ -129,7 +129,7 @@ export class LogFile implements LogTarget {
     if (this.#fd === undefined) throw new Error(`Cannot write to ${this.path}: it is not open`)
     const length = bytes.length - offset
     const count = this.#fileSystem.writeSync(this.#fd, bytes, offset, length)
-    if (count === 0) throw new Error(`Cannot write to ${this.path}: the system took none of ${length} bytes`)
+    if (count === 0) throw new Error(`Cannot write to ${this.path}: the system accepted none of ${length} bytes`)
     this.#size += count
     return count
   }
@@ -143,11 +143,11 @@ export class LogFile implements LogTarget {
     try {
       this.#fileSystem.closeSync(fd)
     } catch {
-      // The descriptor is gone all the same (close(2)), and write() has returned what the system took.
+      // The descriptor is closed all the same (close(2)), and write() has returned what was written.
     }
   }
 
-  /** Whether the path still leads to the open file; false where the path leads nowhere. */
+  /** Whether the path still leads to the open file; false if there is no file. */
   isAtPath(): boolean {
     if (this.#fd === undefined) return false
     try {
@@ -195,7 +195,7 @@ export class LogFile implements LogTarget {
  * A log file that is renamed when it reaches its size; a new one begins, and the oldest renamed files are deleted.
  *
  * The newest renamed file has the highest number, not the latest time in its name: a clock may be set back. The number
- * is taken from the names in the folder, so it grows over restarts.
+ * continues from the names in the folder, so it grows across restarts.
  */
 export class RotatingFile extends LogFile {
   readonly #maxBytes: number
@@ -210,7 +210,7 @@ export class RotatingFile extends LogFile {
 
   /**
    * @param maxBytes the size at which the file is renamed
-   * @param maxFiles how many renamed files stay; 0 keeps all
+   * @param maxFiles the number of renamed files to keep; 0 keeps all
    */
   constructor(path: string, maxBytes: number, maxFiles: number, reports: LogReports, fileSystem: FileSystem = fs) {
     super(path, fileSystem)
@@ -236,7 +236,7 @@ export class RotatingFile extends LogFile {
     } catch (error) {
       const isFirst = this.#failedMs === undefined
       this.#failedMs = now()
-      if (isFirst) this.#warn(`Cannot rotate ${this.path}: ${reasonOf(error)}. Lines go on to the same file`)
+      if (isFirst) this.#warn(`Cannot rotate ${this.path}: ${reasonOf(error)}. Lines still go to the same file`)
     }
   }
 
@@ -285,7 +285,7 @@ export class RotatingFile extends LogFile {
       for (const { name } of files.slice(0, -this.#maxFiles)) this.#fileSystem.unlinkSync(join(this.#folder, name))
       this.#deletionFailed = false
     } catch (error) {
-      if (!this.#deletionFailed) this.#warn(`Cannot delete old log files: ${reasonOf(error)}. They stay`)
+      if (!this.#deletionFailed) this.#warn(`Cannot delete old log files: ${reasonOf(error)}. They are kept`)
       this.#deletionFailed = true
     }
   }

@@ -2,7 +2,7 @@
  * The general log: five levels, one logger per module, trace switches, lines as text or as JSON.
  *
  * A module logger is a function (`log('text')` writes an INFO line) with the other levels as members. None of them ever
- * throws, whatever it is given.
+ * throws, whatever the arguments.
  */
 import { resolve } from 'node:path'
 import type { LogDetails, LogPort } from '../base/ports.ts'
@@ -30,26 +30,26 @@ export interface ModuleLogger extends LogPort {
   fatal(message: string, details?: LogDetails): void
 }
 
-/** What the general log is given besides its settings. */
+/** The dependencies of the general log. */
 export interface LoggerParts extends LogParts {
   /** Called with each line before it is written. It must not throw. */
   readonly onRecord?: (record: LogRecord) => void
-  /** Which process and node the lines are from, where there are several. */
+  /** The process and node that the lines come from, if there are several. */
   readonly origin?: LogOrigin
 }
 
 const megabyte = 2 ** 20
 /** Between two lines: a stack stays with its line. */
 const endOfLine = /(?<=\n)(?=[^ ])/
-const nothing = (): void => {}
+const noOp = (): void => {}
 
-/** A module logger that writes nothing, for the commands that inspect an application without running it. */
+/** A module logger that writes noOp, for the commands that inspect an application without running it. */
 export const silentLogger: ModuleLogger = Object.assign((): void => {}, {
-  debug: nothing,
-  info: nothing,
-  warn: nothing,
-  error: nothing,
-  fatal: nothing,
+  debug: noOp,
+  info: noOp,
+  warn: noOp,
+  error: noOp,
+  fatal: noOp,
   debugEnabled: false,
 })
 
@@ -66,7 +66,7 @@ export class Logger extends Appender {
   readonly #now: () => number
 
   /**
-   * Opens the log. A folder or file that cannot be written is no error: see `problem`.
+   * Opens the log. A folder or file that cannot be written is not an error: see `problem`.
    * @param folder `paths.log`, absolute
    */
   constructor(config: Config, folder: string, parts: LoggerParts = {}) {
@@ -88,17 +88,17 @@ export class Logger extends Appender {
     this.#console = prints ? new ConsoleLines(consolePort) : undefined
   }
 
-  /** Why the console lacks lines now; undefined when it has all of them, or none are printed. */
+  /** Why the console is missing lines now; undefined when it has all of them, or is not used. */
   get consoleProblem(): string | undefined {
     return this.#console?.problem
   }
 
-  /** The lines that the console lacks since the start. */
+  /** The number of lines missing from the console since the start. */
   get consoleLost(): number {
     return this.#console?.lost ?? 0
   }
 
-  /** The logger of a module: the same object for the same name. */
+  /** Returns the logger of a module: the same object for the same name. */
   module(name: string): ModuleLogger {
     const known = this.#modules.get(name)
     if (known !== undefined) return known
@@ -107,12 +107,12 @@ export class Logger extends Appender {
     return made
   }
 
-  /** A logger of a module for what has to be read: no trace switch holds its lines back, and no level its warnings. */
+  /** Returns a logger for lines that must be seen: ignores trace switches, and logs warnings at any level. */
   untraced(name: string): ModuleLogger {
     return this.#createModule(name, { on: true }, Math.min(this.#threshold, levels.indexOf('warn')))
   }
 
-  /** Takes lines one by one, so that the file is rotated between any two of them. */
+  /** Appends lines one by one, so that the file can be rotated between any two of them. */
   override take(lines: string): void {
     this.#console?.append(lines)
     for (const line of lines.split(endOfLine)) this.append(line)
@@ -134,7 +134,7 @@ export class Logger extends Appender {
     traced: { readonly on: boolean } = this.trace.switchOf(name),
     threshold = this.#threshold,
   ): ModuleLogger {
-    const writers = levels.map((level, at) => (at < threshold ? nothing : this.#createWriter(level, name)))
+    const writers = levels.map((level, at) => (at < threshold ? noOp : this.#createWriter(level, name)))
     const [writeDebug, writeInfo, warn, error, fatal] = writers as [Write, Write, Write, Write, Write] // one per level
     const debugs = threshold <= levels.indexOf('debug')
     const infos = threshold <= levels.indexOf('info')

@@ -1,9 +1,8 @@
 /**
- * The logs of one server: the general log, the access log where there is one, the audit log, and the last lines and
- * the errors for the panel.
+ * The logs of one server: the general log, the access log if enabled, the audit log, and the last lines and the errors
+ * for the panel.
  *
- * The general log always goes last: what happens to another, such as a full disk, is written to it, so it must still be
- * open then.
+ * The general log always closes last: the others report to it, for example about a full disk.
  */
 import { Recent } from '../base/recent.ts'
 import type { Config } from '../config/table.ts'
@@ -21,8 +20,8 @@ export type Logs = ReturnType<typeof openLogs>
 /**
  * Opens the logs.
  * @param folder `paths.log`, absolute
- * @param targets where the lines of a worker go, instead of to files and console
- * @param number that of this process, where there are several
+ * @param targets the destinations of the lines of a worker, instead of files and console
+ * @param number the number of this process, if there are several
  */
 export function openLogs(
   config: Config,
@@ -42,8 +41,8 @@ export function openLogs(
   }
   const general = new Logger(config, folder, { onRecord, origin, target: targets?.general })
   const report: LogReports['report'] = (level, message) => general.module('logger')[level](message)
-  const isKept = config['access_log.enabled']
-  const access = isKept ? new AccessLog(config, folder, { report, target: targets?.access }) : undefined
+  const isEnabled = config['access_log.enabled']
+  const access = isEnabled ? new AccessLog(config, folder, { report, target: targets?.access }) : undefined
   const audit = new AuditLog(folder, { report, origin, target: targets?.audit })
   const all = [access, audit, general]
   return {
@@ -51,7 +50,7 @@ export function openLogs(
     /** Undefined when `access_log.enabled` is false. */
     access,
     audit,
-    /** The last changes of this machine, the newest first. */
+    /** The last changes of this machine, newest first. */
     changes: (most: number): Promise<readonly AuditRecord[]> => {
       audit.flush()
       return readAudit(folder, most)
@@ -60,7 +59,7 @@ export function openLogs(
     recent,
     /** The errors of the general log by cause. */
     errors,
-    /** The general log of a module. */
+    /** The general log's logger of a module. */
     module: (name: string): ModuleLogger => general.module(name),
     /** Why the logs cannot be written now; empty when they can. */
     problems: (): readonly string[] => {

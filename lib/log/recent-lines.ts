@@ -1,8 +1,8 @@
 /**
  * A line of the general log as the monitor page shows it.
  *
- * Its texts are copies: a short string that was cut from a long one (a piece of a request's body, for example) keeps
- * the long one in memory. A process keeps at most 1.4 million characters: 500 lines of 2,692.
+ * Its strings are copies: a slice of a long string (a piece of a request's body, for example) keeps the long one in
+ * memory. A process keeps at most 1.4 million characters: 500 lines of 2,692.
  */
 import { copyOf } from './line.ts'
 import { requestIdOf, textOfRecord, type Level, type LogRecord } from './record.ts'
@@ -16,19 +16,19 @@ export interface LogLine {
   readonly module: string
   /** Without its stack and without control characters; at most its first 500 characters. */
   readonly message: string
-  /** The id of the request that the line is about. It is here even where the message was cut. */
+  /** The id of the request that the line is about. Present even when the message was truncated. */
   readonly request_id?: string
-  /** The lines below the message, where something was thrown; at most their first 2,000 characters. */
+  /** The lines below the message, if something was thrown; at most their first 2,000 characters. */
   readonly stack?: string
 }
 
-/** How many lines are kept. */
+/** The number of lines kept. */
 export const keptLines = 500
 const maxMessageLength = 500
 const maxModuleLength = 64
 const maxStackLength = 2000
 
-/** Makes a line of a record. It never throws. */
+/** Makes a line from a record. Never throws. */
 export function logLine(record: LogRecord): LogLine {
   const { timeMs, level, module, stack } = record
   const id = requestIdOf(record)

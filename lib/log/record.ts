@@ -10,24 +10,24 @@ import { isError, textOf } from '../base/reason.ts'
 import { label } from '../http/label.ts'
 import { createJsonClock, createTextClock, escapeControls, escapeInJson, jsonString } from './line.ts'
 
-/** The levels, the lowest first. */
+/** The levels, lowest first. */
 export const levels = ['debug', 'info', 'warn', 'error', 'fatal'] as const
 
 /** The name of a level. */
 export type Level = (typeof levels)[number]
 
-/** What is known about a line. */
+/** A line as a record. */
 export interface LogRecord extends LogDetails {
   /** In milliseconds since 1970. */
   readonly timeMs: number
   readonly level: Level
   readonly module: string
   readonly message: string
-  /** The lines for what was thrown, as `stackLines` makes them, joined by line ends; '' without any. */
+  /** The lines for a thrown value, as `stackLines` makes them, joined by line ends; '' if there is none. */
   readonly stack: string
 }
 
-/** Where the lines of a log come from, where there is more than one place. */
+/** The process and node that the lines of a log come from, if there are several. */
 export interface LogOrigin {
   /** The number of the process. */
   readonly process?: number
@@ -35,16 +35,16 @@ export interface LogOrigin {
   readonly node?: string
 }
 
-/** The name of a node: `HOSTNAME:PORT`; `HOSTNAME` for port 0, which is unknown. It is not necessarily unique. */
+/** The name of a node: `HOSTNAME:PORT`; `HOSTNAME` for port 0, which is unknown. Not necessarily unique. */
 export function nodeName(port: number): string {
   return port === 0 ? hostname() : `${hostname()}:${port}`
 }
 
-/** Renders a record as one or more lines, the last line end included. */
+/** Renders a record as one or more lines, including the last line end. */
 export type RenderRecord = (record: LogRecord) => string
 
 const warnAt = levels.indexOf('warn')
-const takenNames: ReadonlySet<string> = new Set([
+const reservedNames: ReadonlySet<string> = new Set([
   'time',
   'level',
   'module',
@@ -62,8 +62,8 @@ const takenNames: ReadonlySet<string> = new Set([
 const needsQuotes = /[\s"'\x00-\x1f\x7f-\x9f\u2028\u2029]/
 
 /**
- * The id of the request that a record is about. From WARN up each has one: it is made if it has to be, and sent back to
- * the client. Below, only an id that is known already is shown.
+ * The id of the request that a record is about. From WARN up each record has one: it is generated if necessary, and
+ * returned to the client. Below WARN, only an existing id is shown.
  */
 export function requestIdOf({ level, request }: LogRecord): string | undefined {
   return levels.indexOf(level) < warnAt ? request?.idToSend : request?.id
@@ -81,7 +81,7 @@ export function createTextForm(): (level: Level, module: string) => RenderRecord
   }
 }
 
-/** The text of a record without time, level, module and stack. It has no control characters. */
+/** The text of a record without time, level, module and stack. Has no control characters. */
 export function textOfRecord(record: LogRecord): string {
   const { message, request, isLabelled = false, fields } = record
   const text = escapeControls(isLabelled && request !== undefined ? `${label(request)}: ${message}` : message)
@@ -91,7 +91,7 @@ export function textOfRecord(record: LogRecord): string {
   return `${text}${pairs.join('')}${id === undefined ? '' : ` [${id}]`}`
 }
 
-/** Prepares the JSON form for a level and a module: one object a line. */
+/** Prepares the JSON form for a level and a module: one object per line. */
 export function createJsonForm(origin: LogOrigin): (level: Level, module: string) => RenderRecord {
   const clock = createJsonClock()
   const tail = Object.entries(origin).map(([name, value]) => `,"${name}":${JSON.stringify(value)}`)
@@ -130,28 +130,28 @@ function nameAndMessage(thrown: unknown): { readonly name: string; readonly mess
   try {
     if (isError(thrown)) return { name: String(thrown.name), message: String(thrown.message) }
   } catch {
-    return { name: 'Error', message: '' } // The stack shows what can be shown.
+    return { name: 'Error', message: '' } // The stack has what could be read.
   }
   return { name: typeof thrown, message: textOf(thrown) }
 }
 
-/** The fields of the application. A name that is taken gets a `_` before it. Those that cannot be read are left out. */
+/** The fields of the application. Reserved names get a `_` prefix. Unreadable fields are left out. */
 function fieldsOf(fields: LogDetails['fields']): (readonly [string, unknown])[] {
   if (fields === undefined) return []
   const found = new Map<string, unknown>()
   try {
     for (const [name, value] of Object.entries(fields)) if (value !== undefined) found.set(name, value)
   } catch {
-    // A getter threw: the fields before it are there.
+    // A getter threw: the fields before it are kept.
   }
   return [...found].map(([name, value]) => {
     let free = name
-    while (takenNames.has(free) || (free !== name && found.has(free))) free = `_${free}`
+    while (reservedNames.has(free) || (free !== name && found.has(free))) free = `_${free}`
     return [free, value] as const
   })
 }
 
-/** A value as JSON; as a text what JSON has nothing for: an error, a Map, NaN, an object that contains itself. */
+/** A value as JSON; values that JSON cannot represent (an error, a Map, NaN, a cyclic object) as a string. */
 function asJson(value: unknown): string {
   if (typeof value === 'string') return jsonString(value)
   if (isError(value)) return jsonString(titleOfError(value))
@@ -159,7 +159,7 @@ function asJson(value: unknown): string {
     const json: unknown = isPlain(value) ? JSON.stringify(value) : undefined
     if (typeof json === 'string') return escapeInJson(json)
   } catch {
-    // It contains itself, or a bigint, or a getter threw.
+    // It is cyclic, or contains a bigint, or a getter threw.
   }
   return jsonString(textOf(value))
 }
@@ -169,7 +169,7 @@ function titleOfError(error: Error): string {
   return message === '' ? name : `${name}: ${message}`
 }
 
-/** Whether JSON keeps the value as it is. */
+/** Whether JSON represents the value faithfully. */
 function isPlain(value: unknown): boolean {
   if (typeof value === 'number') return Number.isFinite(value)
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return true
@@ -177,7 +177,7 @@ function isPlain(value: unknown): boolean {
   return prototype === Object.prototype || prototype === null || 'toJSON' in value
 }
 
-/** A value for the text form: a string as it is, anything else as JSON; in quotes where it would not be one word. */
+/** A value for the text form: a string as it is, anything else as JSON; in quotes unless it is one word. */
 function asText(value: unknown): string {
   const json = asJson(value)
   return word(json.startsWith('"') ? String(JSON.parse(json)) : json)

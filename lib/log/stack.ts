@@ -1,8 +1,8 @@
 /**
  * Renders a thrown value below its log line: its message, its stack frames, and those of its causes.
  *
- * Anything can be thrown, and an error's `stack` may be missing, replaced or a getter that throws. There are always
- * some lines, and each begins with four spaces, which tells it from a line of the log.
+ * Anything can be thrown, and an error's `stack` may be missing, replaced or a getter that throws. There is always at
+ * least one line, and each begins with four spaces, which distinguishes it from a line of the log.
  */
 import { isError, textOf } from '../base/reason.ts'
 import { escapeControls } from './line.ts'
@@ -11,8 +11,8 @@ const maxErrors = 16
 const indent = '    '
 
 /**
- * The lines for a thrown value, without line ends. Each begins with four spaces and has no control character.
- * `cause` and the `errors` of an AggregateError follow, 16 errors in all; none is repeated.
+ * Returns the lines for a thrown value, without line ends. Each begins with four spaces and has no control characters.
+ * `cause` and the `errors` of an AggregateError follow, at most 16 errors in total, without repetition.
  */
 export function stackLines(thrown: unknown): string[] {
   const lines: string[] = []

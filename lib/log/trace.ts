@@ -1,10 +1,10 @@
 /**
- * The trace switches: one per module of the server. They hold back DEBUG and INFO lines; WARN and above always pass.
+ * The trace switches: one per module of the server. They suppress DEBUG and INFO lines; WARN and above always pass.
  *
- * Surprise: a module that is not in the list (an application's own) cannot be switched and always passes.
+ * Surprise: a module that is not in the list (an application's own) has no switch and always passes.
  */
 
-/** The modules that have a switch, in the order in which they are shown. */
+/** The modules with a switch, in display order. */
 export const traceModules = [
   'app',
   'server',
@@ -22,7 +22,7 @@ export const traceModules = [
   'error',
 ] as const
 
-/** One switch, as a logger holds it: `on` is always the present state. */
+/** One switch, as a logger holds it: `on` is always the current state. */
 interface TraceSwitch {
   readonly on: boolean
 }
@@ -34,7 +34,7 @@ export class Trace {
   readonly #switches = new Map<string, { on: boolean }>()
 
   /**
-   * @param initial the switches that do not start on, by name; `all` is all of them, a name behind it an exception
+   * @param initial the switches that do not start on, by name; `all` sets every switch, later names override it
    * @throws RangeError when a name is unknown
    */
   constructor(initial: Readonly<Record<string, boolean>> = {}) {
@@ -42,14 +42,14 @@ export class Trace {
     for (const [module, enabled] of Object.entries(initial)) this.set(module, enabled)
   }
 
-  /** A new object: every module's name and whether its switch is on. */
+  /** Returns a new object: for each module, whether its switch is on. */
   state(): Record<string, boolean> {
     return Object.fromEntries([...this.#switches].map(([module, { on }]) => [module, on]))
   }
 
   /**
-   * Turns one switch, or with `all` every one.
-   * @throws RangeError that names the known modules when the name is none of them
+   * Sets one switch, or with `all` every switch.
+   * @throws RangeError that names the known modules for an unknown name
    */
   set(module: string, enabled: boolean): void {
     this.check(module)
@@ -57,14 +57,14 @@ export class Trace {
   }
 
   /**
-   * Checks a name.
-   * @throws RangeError that names the known modules when the name is none of them, nor `all`
+   * Checks the name of a module.
+   * @throws RangeError that names the known modules for an unknown name other than `all`
    */
   check(module: string): void {
     if (module !== 'all' && !this.#switches.has(module)) throw new RangeError(unknownModule(module))
   }
 
-  /** The switch of a module: whether its DEBUG and INFO lines pass, now and later. */
+  /** Returns the switch of a module, which shows at any time whether its DEBUG and INFO lines pass. */
   switchOf(module: string): TraceSwitch {
     return this.#switches.get(module) ?? alwaysOn
   }
@@ -72,5 +72,5 @@ export class Trace {
 
 function unknownModule(module: string): string {
   const known = traceModules.join(', ')
-  return `Cannot switch the trace of a module: the name must be all or one of ${known}: it is ${module}`
+  return `Cannot set a trace switch: the module must be all or one of ${known}: it is ${module}`
 }

@@ -3,8 +3,8 @@
  * minutes. Cells only ever grow: a window is the difference of two readings, a total over processes is a sum.
  * Percentiles are within 3.1 % of the exact ones.
  *
- * Durations are whole microseconds inside: small integers are handed from function to function without allocating,
- * which floating-point numbers are not.
+ * Durations are whole microseconds internally: small integers are passed between functions without allocating,
+ * floating-point numbers are not.
  */
 
 /** The counts of a histogram, as a plain value. */
@@ -12,20 +12,20 @@ export interface Durations {
   /** For each cell that is not empty, in order: its number, then its count. */
   readonly cells: readonly number[]
   readonly sumUs: number
-  /** The longest of the present bench window, exact where cells are not; 0 before the first. */
+  /** The longest of the current bench window, exact where cells are not; 0 before the first. */
   readonly maxUs: number
 }
 
 /** An empty histogram. */
 export const noDurations: Durations = { cells: [], sumUs: 0, maxUs: 0 }
 
-/** The bounds of a Prometheus histogram in seconds, each included in its bucket. */
+/** The inclusive upper bounds of the buckets of a Prometheus histogram, in seconds. */
 export const bucketBoundsSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const
 
 const cellsPerDoubling = 16
-/** The longest duration that a cell is made for: 71 minutes. */
+/** The longest duration with a cell of its own: 71 minutes. */
 const cellLimitUs = 2 ** 32 - 1
-/** Counts longer durations, too. */
+/** Counts longer durations as well. */
 const lastCell = cellOf(cellLimitUs)
 
 /** For each bound of a bucket, the first cell beyond it. */
@@ -40,7 +40,7 @@ export function toMicroseconds(ms: number): number {
   return ms >= 0 && ms < Infinity ? Math.round(ms * 1000) : 0
 }
 
-/** Counts durations in 4 KiB, however many they are. */
+/** Counts any number of durations in 4 KiB. */
 export class Histogram {
   readonly #cells = new Float64Array(lastCell + 1)
   #sumUs = 0
@@ -58,12 +58,12 @@ export class Histogram {
     if (us > this.#maxUs) this.#maxUs = us
   }
 
-  /** Forgets the longest duration, and nothing else. */
+  /** Resets the longest duration only. */
   beginWindow(): void {
     this.#maxUs = 0
   }
 
-  /** The counts so far; the value does not change afterwards. */
+  /** Returns a snapshot of the counts. */
   read(): Durations {
     const cells: number[] = []
     for (let cell = 0; cell <= lastCell; cell += 1) {
@@ -92,14 +92,14 @@ export function countOf({ cells }: Durations): number {
   return count
 }
 
-/** The mean in milliseconds; 0 when there is none. */
+/** The mean in milliseconds; 0 when there are no durations. */
 export function meanMs(durations: Durations): number {
   return durations.sumUs / Math.max(countOf(durations), 1) / 1000
 }
 
 /**
  * The duration in milliseconds that `percent` (above 0, up to 100) of the durations do not exceed, by nearest rank:
- * within 3.1 % of the exact one up to 71 minutes, and never above the longest. 0 when there is none.
+ * within 3.1 % of the exact one up to 71 minutes, and never above the longest. 0 when there are no durations.
  */
 export function percentileMs(durations: Durations, percent: number): number {
   const { cells } = durations
@@ -124,7 +124,7 @@ export function bucketCounts({ cells }: Durations): number[] {
   })
 }
 
-/** The longest duration of some cells: `knownUs` if it is in the last of them; otherwise it is of another window. */
+/** The longest duration of some cells: `knownUs` if it is in the last cell; otherwise it is from another window. */
 function longestUs(cells: readonly number[], knownUs: number): number {
   const last = cells.at(-2)
   if (last === undefined) return 0
@@ -161,7 +161,7 @@ function cellOf(us: number): number {
   return shift * cellsPerDoubling + (us >>> shift)
 }
 
-/** The value that stands for all durations of a cell: it is within 1/33 of each of them. */
+/** The value that represents all durations of a cell: within 1/33 of each of them. */
 function middleUs(cell: number): number {
   if (cell < 2 * cellsPerDoubling) return cell
   const shift = Math.floor(cell / cellsPerDoubling) - 1

@@ -1,8 +1,8 @@
 /**
  * The last minutes of the server, for the charts of the monitor page: a sample every few seconds.
  *
- * When the clock is set back, the samples that are now ahead of it go. When it leaps ahead, or the machine slept, there
- * is a gap.
+ * When the clock is set back, samples that are now in the future are dropped. When it jumps ahead, or the machine
+ * sleeps, there is a gap.
  */
 import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import { percentileMs } from './histogram.ts'
@@ -11,7 +11,7 @@ import { difference, utilizationOf, type Reading } from './reading.ts'
 import { megabytes, round3 } from './values.ts'
 
 /**
- * The numbers of a sample, made from the window since the last sample. Rates are per second, times in milliseconds,
+ * The numbers of a sample, computed from the window since the last sample. Rates are per second, times in milliseconds,
  * memory in units of 2^20 bytes.
  */
 const series = {
@@ -42,29 +42,29 @@ export const sampleFields = Object.keys(series) as SampleField[] // It has no ot
 /** A sample. */
 export type Sample = Readonly<Record<SampleField, number>>
 
-/** A list for each number, and `time` in milliseconds since 1970; oldest first, all of one length. */
+/** A list for each number, and `time` in milliseconds since 1970; oldest first, all of the same length. */
 export type HistorySnapshot = Readonly<Record<'time' | SampleField, readonly number[]>>
 
 /** How samples are taken, how often, and how many are kept. */
 export interface HistoryOptions {
-  /** Takes a sample of the time since the last call. One that fails is left out; none is taken while one is awaited. */
+  /** Samples the time since the last call. A failed sample is skipped; none is taken while one is pending. */
   readonly sample: () => MaybePromise<Sample>
-  /** Milliseconds from one sample to the next; 5000 unless given. */
+  /** Milliseconds from one sample to the next; 5000 by default. */
   readonly everyMs?: number
-  /** How many samples are kept; 180 unless given, which makes 15 minutes. */
+  /** The number of samples kept; 180 by default, which is 15 minutes. */
   readonly keep?: number
-  /** Milliseconds since 1970; `Date.now` unless given. */
+  /** Milliseconds since 1970; `Date.now` by default. */
   readonly now?: () => number
 }
 
 /** The samples of the last minutes. */
 export type History = ReturnType<typeof createHistory>
 
-/** The shortest time of a sample, so that a rate is finite if the clock stands still. */
+/** The shortest time of a sample, so that rates are finite even if the clock does not advance. */
 const leastSeconds = 0.001
 
 /**
- * Takes the samples of a history by difference. The first sample is of the time since the start.
+ * Returns a function that samples by difference. The first sample covers the time since the start.
  * @param read returns a reading without routes
  */
 export function createSampler(read: () => MaybePromise<Reading>): HistoryOptions['sample'] {
@@ -77,36 +77,36 @@ export function createSampler(read: () => MaybePromise<Reading>): HistoryOptions
     })
 }
 
-/** Begins to take samples, the first after `everyMs`. It does not keep the process alive. */
+/** Starts taking samples, the first after `everyMs`. Does not keep the process alive. */
 export function createHistory(options: HistoryOptions) {
   const { sample, everyMs = 5000, keep = 180, now = Date.now } = options
   let kept: { readonly time: number; readonly numbers: Sample }[] = []
-  let isAwaited = false
+  let isPending = false
 
-  /** Takes a sample now, unless one is awaited; a timer does so every `everyMs`. */
+  /** Takes a sample now, unless one is pending; a timer does so every `everyMs`. */
   function take(): void {
-    if (isAwaited) return
-    isAwaited = true
+    if (isPending) return
+    isPending = true
     try {
       const taken = after(sample(), add)
       if (taken instanceof Promise) taken.catch(skip)
     } catch {
-      skip() // The figures of the next sample have its time too. It must not end the process.
+      skip() // The next sample covers this time too. A failure must not end the process.
     }
   }
 
   function add(numbers: Sample): void {
-    isAwaited = false
+    isPending = false
     const time = now()
     const before = kept.filter((each) => each.time <= time && each.time >= time - keep * everyMs)
     kept = [...before, { time, numbers }].slice(-keep)
   }
 
   function skip(): void {
-    isAwaited = false
+    isPending = false
   }
 
-  /** The samples of the `keep * everyMs` milliseconds before the last one. Numbers have three decimals at most. */
+  /** The samples of the `keep * everyMs` milliseconds before the last one. Numbers have at most three decimals. */
   function snapshot(): HistorySnapshot {
     const lists = sampleFields.map((field) => [field, kept.map(({ numbers }) => shownNumber(numbers[field]))])
     const time = kept.map((each) => each.time)

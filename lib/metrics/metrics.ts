@@ -1,11 +1,11 @@
 /**
  * Counts requests since the start, for the server as a whole and for each route. No counter decreases.
  *
- * A bench window is the difference to the counters at its start. A route saves these at its first request in the
+ * A bench window is the difference from the counters at its start. A route saves these at its first request in the
  * window, so a window costs nothing for routes that are not requested.
  *
  * Route names stay when their routes are deleted, since Prometheus counters must not decrease. So that adding and
- * deleting routes cannot fill the memory, names past the 20,000th share one entry, `(other)`.
+ * deleting routes cannot exhaust the memory, names past the 20,000th share one entry, `(other)`.
  */
 import { performance } from 'node:perf_hooks'
 import type { EndedRequest } from '../base/ports.ts'
@@ -13,22 +13,28 @@ import { Recent } from '../base/recent.ts'
 import { Histogram, toMicroseconds, type Durations } from './histogram.ts'
 import { combineAll, subtract } from './values.ts'
 
-/** The outcomes of requests: a status class, or `left`: the client disconnected while it waited for an event. */
+/** The outcomes of requests: a status class, or `left`: the client disconnected while waiting for an event. */
 const outcomes = ['1xx', '2xx', '3xx', '4xx', '5xx', 'left'] as const
 
 /** The number of requests with each outcome. */
 type RequestCounts = Readonly<Record<(typeof outcomes)[number], number>>
 
+/** What is summed over requests, by name. A value that is negative or NaN counts as 0. */
+const sums = {
+  /** Bytes of request bodies. */
+  bytesIn: ({ receivedBytes }: EndedRequest) => receivedBytes,
+  /** Bytes of response bodies. */
+  bytesOut: ({ sentBytes, leftWait }: EndedRequest) => (leftWait ? 0 : sentBytes),
+}
+const sumNames = Object.keys(sums) as readonly (keyof typeof sums)[]
+const summands = sumNames.map((name) => sums[name])
+
 /** Everything that is counted about requests. */
 export type RequestValues = {
   readonly requests: RequestCounts
-  /** From the header section to the end of the answer. Requests that waited for an event are left out. */
+  /** From the header section to the end of the response. Requests that waited for an event are left out. */
   readonly durations: Durations
-  /** Bytes of request bodies. */
-  readonly bytesIn: number
-  /** Bytes of response bodies. */
-  readonly bytesOut: number
-}
+} & Readonly<Record<keyof typeof sums, number>>
 
 /** The requests of one route, since the start or in a window. */
 export interface RouteReading {
@@ -38,37 +44,35 @@ export interface RouteReading {
 
 /** A request that was served, as the monitor page shows it. */
 export interface RecentRequest {
-  /** When its answer ended, in milliseconds since 1970. */
+  /** When its response ended, in milliseconds since 1970. */
   readonly time: number
   readonly method: string
-  /** Without the query, and not more than its first 200 characters. */
+  /** Without the query; at most its first 200 characters. */
   readonly path: string
   readonly status: number
   readonly duration_ms: number
-  /** The client left while the request waited for an event: no error, whatever the status. */
+  /** The client disconnected while the request waited for an event: not an error, whatever the status. */
   readonly left?: true
-  /** The name of the route; '' where none answered. */
+  /** The name of the route; '' if none answered. */
   readonly route: string
 }
 
-/** How many of the last requests are kept. */
+/** The number of recent requests kept. */
 export const keptRequests = 100
 const maxPathLength = 200
 /** The name for requests that no route answered. */
 const noRouteName = '(none)'
-/** The name for the routes past the bound. */
+/** The name for routes past the limit. */
 export const otherRoutesName = '(other)'
-/** The most names that have an entry of their own. */
+/** The most names with their own entry. */
 export const maxNames = 20_000
 
 /** The window of a route that was never requested. */
 const never = -1
 
 const left = outcomes.indexOf('left')
-const bytesIn = outcomes.length
-const bytesOut = bytesIn + 1
 
-/** The number of requests, and of those that were answered with 400 or above. */
+/** The number of requests, and of those answered with 400 or above. */
 export function countRequests(requests: RequestCounts): { readonly total: number; readonly errors: number } {
   const errors = requests['4xx'] + requests['5xx']
   return { total: requests['1xx'] + requests['2xx'] + requests['3xx'] + requests.left + errors, errors }
@@ -94,7 +98,7 @@ export class Metrics {
   /** The number of the bench window. */
   #window = 0
 
-  /** @param options clocks in milliseconds: `now` does not jump, `wallNow` is the calendar's */
+  /** @param options clocks in milliseconds: `now` is monotonic, `wallNow` is the wall clock */
   constructor({ now = () => performance.now(), wallNow = Date.now } = {}) {
     this.#now = now
     this.startedAtMs = wallNow()
@@ -102,19 +106,18 @@ export class Metrics {
   }
 
   /**
-   * Counts a request that has ended. Of it remains one small object, among the last requests.
-   * @param timed false leaves out the duration: the request waited for an event, which says nothing about the server
+   * Counts a request that has ended. Keeps only a small object, in the list of recent requests.
+   * @param timed false to leave out the duration: the request waited for an event, which is no measure of the server
    * @param endedAtMs when it ended, in milliseconds since 1970
    */
   record(request: EndedRequest, timed: boolean, endedAtMs: number): void {
-    const { method, path, sentStatus, sentBytes, receivedBytes, leftWait, routeName } = request
+    const { method, path, sentStatus, leftWait, routeName } = request
     const durationUs = toMicroseconds(request.durationMs)
     const slot = leftWait ? left : slotOf(sentStatus)
-    const bodyBytes = leftWait ? 0 : sentBytes
     const route = this.#byName.get(routeName) ?? this.#create(routeName)
     if (route.window !== this.#window) route.beginWindow(this.#window)
-    route.count(slot, receivedBytes, bodyBytes)
-    this.#all.count(slot, receivedBytes, bodyBytes)
+    route.count(slot, request)
+    this.#all.count(slot, request)
     if (timed) {
       route.durations.add(durationUs)
       this.#all.durations.add(durationUs)
@@ -136,17 +139,17 @@ export class Metrics {
     this.#all.durations.beginWindow() // Routes do so at their next request.
   }
 
-  /** All requests since the start. */
+  /** Returns the values of all requests since the start. */
   read(): RequestValues {
     return this.#all.read()
   }
 
-  /** Each route that was requested, since the start. */
+  /** Returns each route that was requested since the start. */
   readRoutes(): RouteReading[] {
     return this.#routes.filter(({ window }) => window !== never).map((route) => route.reading())
   }
 
-  /** The same, but only the routes that were requested since the last call. Must have one caller. */
+  /** The same, but only the routes that were requested since the last call. Must have a single caller. */
   takeChangedRoutes(): RouteReading[] {
     return this.#routes.filter((route) => route.isChanged).map((route) => {
       route.isChanged = false
@@ -154,7 +157,7 @@ export class Metrics {
     })
   }
 
-  /** Each route that was requested in the bench window, since the window began. */
+  /** Returns each route that was requested in the bench window, with its values in the window. */
   readWindowRoutes(): RouteReading[] {
     return this.#routes.filter(({ window }) => window === this.#window).map((route) => route.windowReading())
   }
@@ -164,7 +167,7 @@ export class Metrics {
     return toMicroseconds(this.#now() - this.#startedAt) / 1e6
   }
 
-  /** The last 100 requests, the oldest first. */
+  /** Returns the last 100 requests, oldest first. */
   recent(): readonly RecentRequest[] {
     return this.#recent.list()
   }
@@ -181,13 +184,13 @@ export class Metrics {
 /** Counts the requests of a route, or all requests. */
 class RequestCounter {
   readonly durations = new Histogram()
-  /** Whether it has counted a request since the changes were last taken. */
+  /** Whether it has counted a request since the changes were last read. */
   isChanged = false
   /** The number of the last window with a request. */
   window = never
   readonly #name: string
-  /** A slot for each outcome, then the two for bytes. */
-  readonly #slots = new Float64Array(bytesOut + 1)
+  /** A slot for each outcome, then one for each sum. */
+  readonly #slots = new Float64Array(outcomes.length + sumNames.length)
   /** The counters when that window began; undefined if the first request came in it. */
   #before: RequestValues | undefined
 
@@ -195,12 +198,14 @@ class RequestCounter {
     this.#name = name
   }
 
-  /** Counts a request. A number of bytes below 0 or NaN is 0. */
-  count(slot: number, receivedBytes: number, sentBytes: number): void {
+  /** @param slot that of the request's outcome */
+  count(slot: number, request: EndedRequest): void {
     this.isChanged = true
-    this.#slots[slot]! += 1 // All three are slots of the array.
-    if (receivedBytes > 0) this.#slots[bytesIn]! += receivedBytes
-    if (sentBytes > 0) this.#slots[bytesOut]! += sentBytes
+    this.#slots[slot]! += 1 // A slot of the array; so below.
+    for (let at = 0; at < summands.length; at += 1) {
+      const summand = summands[at]!(request)
+      if (summand > 0) this.#slots[outcomes.length + at]! += summand
+    }
   }
 
   beginWindow(window: number): void {
@@ -210,13 +215,10 @@ class RequestCounter {
   }
 
   read(): RequestValues {
-    const [first = 0, second = 0, third = 0, fourth = 0, fifth = 0, gone = 0, received = 0, sent = 0] = this.#slots
-    return {
-      requests: { '1xx': first, '2xx': second, '3xx': third, '4xx': fourth, '5xx': fifth, left: gone },
-      durations: this.durations.read(),
-      bytesIn: received,
-      bytesOut: sent,
-    }
+    const named = (names: readonly string[], first: number) =>
+      Object.fromEntries(names.map((name, at) => [name, this.#slots[first + at]]))
+    const requests = named(outcomes, 0)
+    return { requests, durations: this.durations.read(), ...named(sumNames, outcomes.length) } as RequestValues
   }
 
   reading(): RouteReading {

@@ -1,6 +1,6 @@
 /**
- * The processes of a server, as the admin panel reads them: any process can be asked and answers for all of them. Here
- * are the contract, this process, and a server of one process; `lib/cluster/readings.ts` has servers of several.
+ * The processes of a server, as the admin panel reads them: any process can report on all of them. This file has the
+ * contract, this process, and a server of one process; `lib/cluster/readings.ts` handles servers of several.
  */
 import type { ErrorGroup } from '../log/error-groups.ts'
 import type { LogLine } from '../log/recent-lines.ts'
@@ -23,22 +23,22 @@ export interface Processes {
   lines(): Promise<readonly LogLine[]>
   /** The last requests, oldest first. */
   requests(): Promise<readonly RecentRequest[]>
-  /** The errors by cause, the one that was seen last first. */
+  /** The errors by cause, the most recently seen first. */
   errors(): Promise<readonly ErrorGroup[]>
-  /** Forgets the errors of this process, as `ErrorGroups.clear` does. The others are told by their control. */
+  /** Clears the errors of this process, as `ErrorGroups.clear` does. The control command reaches the others. */
   clearErrors(beforeMs?: number): void
   /** The samples of the last minutes, over all processes. */
   history(): Promise<HistorySnapshot>
-  /** Begins a bench window in this process. The others are told by their control. */
+  /** Begins a bench window in this process. The control command reaches the others. */
   beginWindow(): void
-  /** Stops the background work. Call when no request is running: requests counted later are lost. */
+  /** Stops the background work. Call it when no request is running: requests counted later are lost. */
   close(): void
 }
 
 /** This process. */
 export interface ThisProcess {
   read(since: Since): Reading
-  /** Reads since the start, but only the routes that were requested since the last call. Must have one caller. */
+  /** Reads since the start, but only the routes requested since the last call. Must have a single caller. */
   takeChanges(): Reading
   /** Reads since the start, without routes: the cost does not depend on their number. */
   readWithoutRoutes(): Reading
@@ -59,14 +59,14 @@ export interface PanelLogs {
 /** Joins this process with the others of its server. */
 export type JoinProcesses = (own: ThisProcess) => Processes
 
-/** A server in a few numbers, cheap enough to be taken every second. */
+/** A server in a few numbers, cheap enough to read every second. */
 export interface Summary {
   readonly processes: number
   readonly uptime_s: number
-  /** Answered since the start, and those of 400 and above. */
+  /** Requests answered since the start, and those answered with 400 or above. */
   readonly requests: number
   readonly errors: number
-  /** Being served now. */
+  /** Requests being served now. */
   readonly active: number
   /** In units of 2^20 bytes. */
   readonly rss_mb: number
@@ -75,7 +75,7 @@ export interface Summary {
 }
 
 /**
- * Makes a summary.
+ * Summarizes a server.
  * @param total of all processes, since the start
  * @param windows the readings of the processes that serve, in the bench window
  */

@@ -18,7 +18,7 @@ type Row = readonly [labels: string, value: number | Durations]
 /**
  * Renders the metrics. Every name begins with `svc_`, units are seconds and bytes.
  * @param server its readings since the start
- * @param nodes the nodes if servers share an engine
+ * @param nodes the nodes, if servers share an engine
  */
 export function renderPrometheus(server: ServerReading, nodes?: readonly { readonly state: string }[]): string {
   const { startedAtMs, uptimeSeconds, warnings, values } = server.total

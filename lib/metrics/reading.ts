@@ -1,6 +1,6 @@
 /**
  * A reading is the value of every metric of a process at one moment, and can be sent as JSON. A window is the
- * difference of two readings, a total over processes is the sum of theirs.
+ * difference of two readings, a total over processes is the sum of their readings.
  */
 import { noDurations } from './histogram.ts'
 import { maxNames, otherRoutesName, type RouteReading } from './metrics.ts'
@@ -13,7 +13,7 @@ export interface Reading {
   readonly startedAtMs: number
   /** Since the start of the process. */
   readonly uptimeSeconds: number
-  /** The time in which the counters have counted: the uptime, or the length of the window. */
+  /** The period that the counters cover: the uptime, or the length of the window. */
   readonly seconds: number
   readonly values: MetricValues
   /** The routes that were requested, in the order of their first requests. */
@@ -24,7 +24,7 @@ export interface Reading {
 
 /** The readings of a server. */
 export interface ServerReading {
-  /** The process that stands for the server: the only one, or the primary. */
+  /** The process that represents the server: the only one, or the primary. */
   readonly pid: number
   readonly total: Reading
   /** The parts of the total; absent if the server has one process. */
@@ -39,13 +39,13 @@ export interface ServerReading {
 export interface ProcessReading {
   /** `primary`, or the number of a worker. */
   readonly id: string
-  /** 0: there is no process, it could not be started or waits to be started again. */
+  /** 0 if there is no process: it could not be started or is waiting to be restarted. */
   readonly pid: number
-  /** False: it did not answer in time, and the reading is an older one. */
+  /** False if it did not respond in time, and the reading is an older one. */
   readonly responding: boolean
-  /** True: it is loading the application and cannot answer yet. */
+  /** True if it is loading the application and cannot respond yet. */
   readonly starting?: boolean
-  /** Without routes; undefined if it has never answered. */
+  /** Without routes; undefined if it has never responded. */
   readonly reading: Reading | undefined
 }
 
@@ -60,8 +60,8 @@ export function readProcess(sources: MetricSources, routes: readonly RouteReadin
 }
 
 /**
- * The window between two readings of the same processes.
- * @param before undefined: the window began with the process
+ * Returns the window between two readings of the same processes.
+ * @param before undefined if the window began with the process
  */
 export function difference(now: Reading, before: Reading | undefined): Reading {
   if (before === undefined) return now
@@ -80,8 +80,8 @@ export function difference(now: Reading, before: Reading | undefined): Reading {
 }
 
 /**
- * The total of several processes, at least one. The start is the earliest, times are the longest, and each warning is
- * there once.
+ * Returns the total of several processes, at least one. The start is the earliest, times are the longest, and warnings
+ * are not repeated.
  */
 export function sumOf(readings: readonly Reading[]): Reading {
   return {
@@ -94,12 +94,12 @@ export function sumOf(readings: readonly Reading[]): Reading {
   }
 }
 
-/** The share of time in which the event loop did not wait, 0 to 1 with three decimals. */
+/** The share of time in which the event loop was active, 0 to 1 with three decimals. */
 export function utilizationOf({ loopActive, loopIdle }: MetricValues): number {
   return loopActive === 0 ? 0 : round3(loopActive / (loopActive + loopIdle))
 }
 
-/** The reading without its event loop: that of a process that serves no request would hide the others in a total. */
+/** The reading without its event loop: an idle process that serves no requests would mask the others in a total. */
 export function withoutEventLoop(reading: Reading): Reading {
   return { ...reading, values: { ...reading.values, loopDelay: noDurations, loopActive: 0, loopIdle: 0 } }
 }
@@ -112,8 +112,8 @@ export function withoutGauges(reading: Reading): Reading {
 }
 
 /**
- * The reading with at most as many routes as one process has: the routes past the bound become one, `(other)`. So the
- * total of any number of processes, one after the other, stays bounded.
+ * Returns the reading with at most as many routes as one process has: the routes past the limit become one, `(other)`.
+ * So the total stays bounded, however many processes come and go.
  */
 export function boundRoutes(reading: Reading): Reading {
   const named = reading.routes.filter(({ name }) => name !== otherRoutesName)

@@ -1,6 +1,6 @@
 /**
  * Every metric of a process, declared once: its kind, how it is read, and its name and help in the Prometheus text.
- * Readings, sums, differences and the text are made from this table, and the text has its order.
+ * Readings, sums, differences and the text derive from this table, and the text follows its order.
  */
 import { getHeapStatistics } from 'node:v8'
 import type { Config } from '../config/table.ts'
@@ -12,18 +12,18 @@ import type { Histogram } from './histogram.ts'
 import type { Metrics, RequestValues } from './metrics.ts'
 import type { Value } from './values.ts'
 
-/** The parts of a server that the metrics are read from, at any time. */
+/** The parts of a server that the metrics are read from. */
 export interface MetricSources {
   readonly config: Pick<Config, 'pool_rest.queue_size'>
   readonly metrics: Metrics
   readonly eventLoop: EventLoopWatch
-  /** Requests being served, from the header section to the end of the answer. */
+  /** Requests being served, from the header section to the end of the response. */
   readonly activeRequests: () => number
   readonly httpPool: PoolCounts & { readonly alert: boolean }
-  /** How long requests waited in the pool's queue for a worker. */
+  /** How long requests waited for a worker in the pool's queue. */
   readonly queueWaits: Histogram
   readonly restPool: { readonly longpoll: PoolCounts; readonly sse: PoolCounts }
-  /** The same as `queueWaits`, of the pool of long polls and streams. */
+  /** The same as `queueWaits`, for the pool of long polls and streams. */
   readonly restQueueWaits: Histogram
   readonly webSockets: { readonly pool: PoolCounts; readonly slow: number }
   readonly events: () => EventStatus
@@ -31,8 +31,8 @@ export interface MetricSources {
   readonly sessions: () => StoreCounts
   /** The refused requests of each rule of `setup.limit` since the start. */
   readonly limits: () => Readonly<Record<string, number>>
-  /** Open connections; since the start, those refused by a limit, closed for want of file descriptors, and those whose
-      TLS handshake failed. */
+  /** Open connections; since the start, those refused by a limit, closed when file descriptors ran short, and those
+      whose TLS handshake failed. */
   readonly connections: () => {
     readonly open: number
     readonly refused: number
@@ -56,7 +56,7 @@ export interface LineCounts {
 
 /** A metric of the table. */
 export interface Metric<Of extends Value = Value> {
-  /** Counters and histograms never decrease; a gauge is of the moment. */
+  /** Counters and histograms never decrease; a gauge is a current value. */
   readonly kind: 'counter' | 'gauge' | 'histogram'
   readonly read: (from: Moment) => Of
   /** Its name in the Prometheus text; '' if it is not shown there. */
@@ -65,7 +65,7 @@ export interface Metric<Of extends Value = Value> {
   readonly help: string
   /** The label of a metric with several numbers. */
   readonly label: string
-  /** Where it is counted for each route, too: its name among the values of a route. Its text has a row for each. */
+  /** If it is counted for each route too: its name among the values of a route. The text has a row for each route. */
   readonly byRoute: keyof RequestValues | undefined
 }
 
@@ -193,7 +193,7 @@ export type MetricName = keyof typeof metricTable
 /** The value of each metric. */
 export type MetricValues = { readonly [Name in MetricName]: ReturnType<(typeof metricTable)[Name]['read']> }
 
-/** The memory of this process. Node opens a file for it; where no descriptor is free, the most memory it ever had. */
+/** The memory of this process. Node opens a file for it; if no descriptor is free, returns the peak memory instead. */
 function memoryUsage(): NodeJS.MemoryUsage {
   try {
     return process.memoryUsage()

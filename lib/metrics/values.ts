@@ -49,9 +49,9 @@ function combine(
   onNumbers: (a: number, b: number) => number,
   onDurations: typeof addDurations,
 ): Value {
-  if (typeof a === 'number') return onNumbers(a, b as number) // Both have one shape; so below.
+  if (typeof a === 'number') return onNumbers(a, b as number) // Both have the same shape; so below.
   if (isDurations(a)) return onDurations(a, b as Durations)
   const other = b as Labelled
-  const labels = Object.keys({ ...a, ...other }) // One process may have a label that another has not.
+  const labels = Object.keys({ ...a, ...other }) // One process may have a label that another lacks.
   return Object.fromEntries(labels.map((label) => [label, onNumbers(a[label] ?? 0, other[label] ?? 0)]))
 }

@@ -1,10 +1,10 @@
 /**
- * Facts about a module that Node does not give: the modules that its source imports, and the line of its syntax error.
+ * Facts about a module that Node does not report: the modules that it imports, and the line of its syntax error.
  */
-/** The longest time for Node to check a source, in milliseconds. */
+/** The longest time for Node to check a source file, in milliseconds. */
 const checkTimeoutMs = 5000
 
-/** A literal behind a word that may import it: its quote, then what is in it. Comments may stand before it. */
+/** A literal after a keyword that may import it: its quote, then its content. Comments may come before it. */
 const imported = /\b(?:from|import|require)(?:[\s(]|\/\*(?:[^*]|\*(?!\/))*\*\/|\/\/.*\n)*(["'`])((?:(?!\1).)+)\1/g
 /**
  * A literal that is the first argument of any call. Every call counts, since `createRequire` lets a module give its
@@ -13,12 +13,11 @@ const imported = /\b(?:from|import|require)(?:[\s(]|\/\*(?:[^*]|\*(?!\/))*\*\/|\
 const firstArgument = /\((?:\s|\/\*(?:[^*]|\*(?!\/))*\*\/|\/\/.*\n)*(["'`])((?:(?!\1).)+)\1/g
 
 /**
- * The string literals that a JavaScript or TypeScript source imports, with repeated ones: those of `import`, `export
- * from`, `import('...')` and `require('...')`. `offset` is where the literal begins with its quote, in UTF-16 units.
+ * Returns the string literals that a JavaScript or TypeScript source imports, with duplicates: those of `import`,
+ * `export from`, `import('...')` and `require('...')`. `offset` is the position of the opening quote, in UTF-16 units.
  *
- * It finds too much rather than too little: `import type` counts, so does what stands in a comment or a string, and in
- * a source that names `createRequire` a literal at the beginning of the arguments of any call. Escapes in a specifier
- * are not decoded.
+ * Errs on the side of too many: `import type` counts, as do matches in comments and strings and, in a source that
+ * contains `createRequire`, any literal that is the first argument of a call. Escapes in a specifier are not decoded.
  */
 export function importSpecifiers(source: string): { readonly specifier: string; readonly offset: number }[] {
   const found = [...source.matchAll(imported)]
@@ -29,10 +28,10 @@ export function importSpecifiers(source: string): { readonly specifier: string; 
 }
 
 /**
- * The line, from 1, on which the source of an ES module has the syntax error with this message. The error of `import()`
- * has neither file nor line; `node --check` reports both, in a process of its own and without running anything.
- * Resolves with undefined when the source has no such error, or no process can be started.
- * @param message as the JavaScript engine gave it
+ * Resolves with the line, from 1, of the syntax error with this message in the source of an ES module. The error of
+ * `import()` has neither file nor line; `node --check` reports both, in a separate process and without running
+ * anything. Resolves with undefined if the source has no such error, or no process can be started.
+ * @param message the message of the JavaScript engine
  */
 export function syntaxErrorLine(source: string, message: string): Promise<number | undefined> {
   const { spawn } = process.getBuiltinModule('node:child_process') // Loaded where it is used.
@@ -40,7 +39,7 @@ export function syntaxErrorLine(source: string, message: string): Promise<number
     const child = spawn(process.execPath, ['--input-type=module', '--check', '-'], {
       env: {},
       stdio: ['pipe', 'ignore', 'pipe'],
-      // The option `timeout` would keep this process alive for as long when the child cannot be started.
+      // If the child cannot be started, the option `timeout` would keep this process alive until then.
       signal: AbortSignal.timeout(checkTimeoutMs),
     })
     let output = ''
@@ -52,5 +51,5 @@ export function syntaxErrorLine(source: string, message: string): Promise<number
       resolve(line !== undefined && output.includes(`SyntaxError: ${message}\n`) ? Number(line) : undefined)
     })
   })
-  return checked.catch(() => undefined) // The permission model has spawn throw.
+  return checked.catch(() => undefined) // Under the permission model, spawn throws.
 }

@@ -1,17 +1,17 @@
 /**
- * The middleware of an application: the server's own with their settings, and the application's modules, which are
+ * The middleware of an application: the server's own with its settings, and the application's modules, which are
  * loaded, set up (`setup(app)`), and reloaded.
  *
- * A module's default export is registered under the file's base name, its named functions under their own names. Its
- * `setup` is no middleware: it runs when the module has been loaded, to start timers, feeds and publishers, and may
- * return a teardown for the stop.
+ * A module's default export is registered under the file's base name, its named functions under their own names. Two
+ * exports are not middleware: `setup` runs after the module has been loaded, to start timers, feeds and publishers, and
+ * may return a teardown for the stop; `settings` is a schema for the settings of the application.
  *
- * A reload has steps. `prepare` loads the modules, `setUp` sets up the new ones, `commit` takes the new set into use
- * and tears down the modules that it replaced, `abandon` tears down the new ones. A module that did not change keeps
- * running. The old and the new version of a changed module run side by side for a moment, so that a failing `setup`
- * changes nothing.
+ * A reload has steps. `prepare` loads the modules, `setUp` sets up the new ones, `commit` activates the new set and
+ * tears down the modules that it replaced, `abandon` tears down the new ones. An unchanged module keeps running. The
+ * old and the new version of a changed module run side by side for a moment, so that a failing `setup` changes nothing.
  */
 import { basename, extname, join } from 'node:path'
+import type { Settings, Teardown } from 'svc'
 import { endsWithin } from '../base/deadline.ts'
 import { reasonOf } from '../base/reason.ts'
 import { type BuiltInGroup, type PreparedSettings, SettingsError } from '../chain/settings.ts'
@@ -19,59 +19,75 @@ import type { Middleware } from '../chain/compose.ts'
 import { joinErrors, MiddlewareError, type MiddlewareConfig } from './middleware-config.ts'
 import type { ModuleNamespace, Modules } from './modules.ts'
 
-/** Ends what a module's `setup` began. */
-export type Teardown = () => unknown
-
-/** A module's `setup`: given the application, it may return its teardown. */
+/** A module's `setup`: takes the application and may return a teardown. */
 export type Setup<App> = (app: App) => void | Teardown | Promise<void | Teardown>
 
 /** A set of middleware by name. */
 export interface MiddlewareSet {
   readonly byName: ReadonlyMap<string, Middleware>
-  /** Middleware that cannot work with the present settings, and why. */
+  /** Middleware that cannot run with the current settings, with the reason. */
   readonly unready: ReadonlyMap<string, string>
-  /** By the name of a middleware: the one that must come before it on a route. */
+  /** By the name of a middleware: the middleware that must come before it on a route. */
   readonly requires: ReadonlyMap<string, string>
+}
+
+/** The settings of the application, and why they are wrong, if they are. */
+export interface CheckedSettings {
+  readonly settings: Settings
+  readonly errors: readonly MiddlewareError[]
+}
+
+/** The active set, and the settings in use. */
+interface ActiveMiddleware extends MiddlewareSet {
+  readonly modules: readonly LoadedModule[]
+  readonly settings: Settings
+  readonly setup: MiddlewareConfig['setup']
 }
 
 type Group = Omit<BuiltInGroup, 'table'>
 
-interface LoadedModule {
+/** A module and its exports. */
+export interface FoundModule {
   readonly file: string
   readonly namespace: ModuleNamespace
+}
+
+interface LoadedModule extends FoundModule {
   readonly teardown: Teardown | undefined
 }
 
 /** A set that has been loaded. Call `setUp`, then `commit`; or `abandon` at any time before that. */
 export interface PreparedMiddleware extends MiddlewareSet {
-  /** Mistakes in the settings that do no harm. */
+  /** Harmless mistakes in the settings. */
   readonly warnings: readonly string[]
   /** Runs the `setup` of the modules that are new or have changed. Throws MiddlewareError that names the file. */
   setUp(): Promise<void>
-  /** Takes the set into use. Resolves when the replaced modules are torn down; failures go to `onProblem`. */
+  /** Activates the set. Resolves when the replaced modules are torn down; failures go to `onProblem`. */
   commit(): Promise<void>
   /** Drops the set and tears down the modules that were set up for it. */
   abandon(): Promise<void>
 }
 
-/** A group of the server's own middleware, and the settings that were read for it. */
+/** A group of the server's own middleware with its prepared settings. */
 interface SettingsOfGroup {
   readonly group: Group
   readonly prepared: PreparedSettings
 }
 
-/** The parts and settings of the middleware of one server. */
+/** The dependencies and settings of the middleware of one server. */
 interface MiddlewareHostOptions<App> {
   /** `paths.middleware`, absolute. */
   readonly folder: string
   readonly modules: Pick<Modules, 'load'>
   /** The server's own middleware. */
   readonly builtIn: readonly Group[]
-  /** The argument of each `setup`. */
-  readonly app: App
-  /** The longest that one teardown may take, in milliseconds. */
+  /** Creates the argument of `setup`. */
+  readonly app: (settings: Settings) => App
+  /** Checks the settings of the application by the schemas that modules export as `settings`. */
+  readonly readSettings: (modules: readonly FoundModule[]) => CheckedSettings
+  /** The longest time for one teardown, in milliseconds. */
   readonly teardownTimeoutMs: number
-  /** Called with a teardown that failed or took too long. */
+  /** Called when a teardown failed or took too long. */
   readonly onProblem: (message: string, error: unknown) => void
 }
 
@@ -79,27 +95,28 @@ interface MiddlewareHostOptions<App> {
 export class MiddlewareHost<App> {
   readonly #options: MiddlewareHostOptions<App>
   readonly #requires: MiddlewareSet['requires']
-  #current: MiddlewareSet & { readonly modules: readonly LoadedModule[] }
+  #current: ActiveMiddleware
 
   constructor(options: MiddlewareHostOptions<App>) {
     this.#options = options
     this.#requires = new Map(options.builtIn.flatMap((group) => [...(group.requires ?? [])]))
     const byName = builtInByName(options.builtIn)
-    this.#current = { requires: this.#requires, byName, unready: new Map(), modules: [] }
+    const { settings } = options.readSettings([])
+    this.#current = { requires: this.#requires, byName, unready: new Map(), modules: [], settings, setup: {} }
   }
 
-  /** The set in use. */
-  get current(): MiddlewareSet {
+  /** The active set, and the settings in use: of the application, and of the server's own middleware. */
+  get current(): Omit<ActiveMiddleware, 'modules'> {
     return this.#current
   }
 
   /**
-   * Reads the settings and loads the modules, without taking them into use. No `setup` runs yet.
-   * @throws MiddlewareError that names every file that is wrong
+   * Reads the settings and loads the modules, without activating them. Runs no `setup`.
+   * @throws MiddlewareError that names every faulty file
    */
   async prepare(config: MiddlewareConfig): Promise<PreparedMiddleware> {
     const byName = builtInByName(this.#options.builtIn)
-    const found: { readonly file: string; readonly namespace: ModuleNamespace }[] = []
+    const found: FoundModule[] = []
     const errors: MiddlewareError[] = []
     for (const file of config.load) {
       try {
@@ -111,8 +128,10 @@ export class MiddlewareHost<App> {
         errors.push(error)
       }
     }
-    const settings = await this.#readSettings(config, errors)
-    const idle = found.filter(({ namespace }) => !Object.values(namespace).some((value) => typeof value === 'function'))
+    const checked = this.#options.readSettings(found)
+    const settings = await this.#readSettings(config, [...errors, ...checked.errors])
+    const isIdle = ({ namespace }: FoundModule): boolean =>
+      namespace['settings'] === undefined && !Object.values(namespace).some((value) => typeof value === 'function')
     const unready = new Map<string, string>()
     for (const { group, prepared } of settings) {
       for (const [name, run] of prepared.middleware ?? []) byName.set(name, run)
@@ -128,19 +147,21 @@ export class MiddlewareHost<App> {
       unready,
       warnings: [
         ...settings.flatMap(({ prepared }) => prepared.warnings),
-        ...idle.map(({ file }) => `${file} exports no function: there is no middleware in it`),
+        ...found.filter(isIdle).map(({ file }) => `${file} exports no function: there is no middleware in it`),
       ],
       setUp: async () => {
+        const app = this.#options.app(checked.settings)
         for (const { file, namespace } of found) {
           const kept = this.#current.modules.find((module) => module.file === file && module.namespace === namespace)
-          const module = kept ?? { file, namespace, teardown: await this.#setUp(file, namespace) }
+          const module = kept ?? { file, namespace, teardown: await this.#setUp(file, namespace, app) }
           modules.push(module)
           if (module !== kept) fresh.push(module)
         }
       },
       commit: async () => {
         const replaced = this.#current.modules.filter((module) => !modules.includes(module))
-        this.#current = { requires: this.#requires, byName, unready, modules }
+        const { settings: inUse } = checked
+        this.#current = { requires: this.#requires, byName, unready, modules, settings: inUse, setup: config.setup }
         for (const { prepared } of settings) prepared.commit()
         await this.#tearDown(replaced)
       },
@@ -151,7 +172,7 @@ export class MiddlewareHost<App> {
     }
   }
 
-  /** Tears everything down, last set up first. */
+  /** Tears everything down, in reverse order of setup. */
   async stop(): Promise<void> {
     const { modules } = this.#current
     this.#current = { ...this.#current, modules: [] }
@@ -160,15 +181,15 @@ export class MiddlewareHost<App> {
 
   /**
    * Reads the settings of every group, so that all problems are reported at once.
-   * @param errors other problems to report with them
+   * @param errors other problems to report along with them
    */
   async #readSettings(config: MiddlewareConfig, errors: readonly MiddlewareError[]): Promise<SettingsOfGroup[]> {
     const settings: SettingsOfGroup[] = []
     const problems: string[] = []
     for (const group of this.#options.builtIn) {
       const given = config.setup[group.name]
-      if (given !== undefined) await group.load?.()
       try {
+        if (given !== undefined) await group.load?.()
         settings.push({ group, prepared: group.prepare(given) })
       } catch (error) {
         if (!(error instanceof SettingsError)) throw error
@@ -176,8 +197,10 @@ export class MiddlewareHost<App> {
       }
     }
     const all = [...errors]
-    if (problems.length > 0) {
-      all.push(new MiddlewareError(config.file, `Cannot load ${config.file}: ${problems.join('; ')}`))
+    const located = problems.map(config.locate)
+    for (const file of new Set(located.map((problem) => problem.file))) {
+      const messages = located.filter((problem) => problem.file === file).map(({ message }) => message)
+      all.push(new MiddlewareError(file, `Cannot load ${file}: ${messages.join('; ')}`))
     }
     if (all.length === 0) return settings
     for (const { prepared } of settings) prepared.abandon?.()
@@ -192,14 +215,14 @@ export class MiddlewareHost<App> {
     }
   }
 
-  async #setUp(file: string, namespace: ModuleNamespace): Promise<Teardown | undefined> {
+  async #setUp(file: string, namespace: ModuleNamespace, app: App): Promise<Teardown | undefined> {
     const setup = namespace['setup']
     if (setup === undefined) return undefined
     if (typeof setup !== 'function') {
-      throw new MiddlewareError(file, `Cannot load middleware ${file}: its setup is no function`)
+      throw new MiddlewareError(file, `Cannot load middleware ${file}: its setup is not a function`)
     }
     try {
-      const teardown = await (setup as Setup<App>)(this.#options.app)
+      const teardown = await (setup as Setup<App>)(app)
       return typeof teardown === 'function' ? teardown : undefined
     } catch (error) {
       const reason = reasonOf(error)
@@ -212,9 +235,9 @@ export class MiddlewareHost<App> {
     for (const { file, teardown } of modules.toReversed()) {
       if (teardown === undefined) continue
       try {
-        // One that hangs must not block the others, a reload or a stop.
+        // A teardown that hangs must not block the others, a reload or a stop.
         if (await endsWithin(teardownTimeoutMs, Promise.resolve(teardown()))) continue
-        throw new Error(`It has not ended within ${teardownTimeoutMs / 1000} s, and is waited for no longer`)
+        throw new Error(`It did not end within ${teardownTimeoutMs / 1000} s: no longer waiting for it`)
       } catch (error) {
         this.#options.onProblem(`the teardown of middleware ${file} failed`, error)
       }
@@ -228,7 +251,7 @@ function builtInByName(groups: readonly Group[]): Map<string, Middleware> {
 
 function register(file: string, namespace: ModuleNamespace, byName: Map<string, Middleware>): void {
   for (const [exported, value] of Object.entries(namespace)) {
-    if (exported === 'setup' || typeof value !== 'function') continue
+    if (exported === 'setup' || exported === 'settings' || typeof value !== 'function') continue
     const name = exported === 'default' ? basename(file, extname(file)) : exported
     if (byName.has(name)) throw new MiddlewareError(file, `Cannot load middleware ${file}: the name ${name} is taken`)
     byName.set(name, value as Middleware)

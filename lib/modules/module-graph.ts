@@ -1,9 +1,9 @@
 /**
- * Follows which files a module imports, directly or through others, and which of them changed on disk.
+ * Tracks which files a module imports, directly or indirectly, and which of them changed on disk.
  *
- * Surprise: only literal paths are read from a source. A computed path, a package (even one below the root) and a file
- * that is read and not imported are not seen, so a change in them renews nothing. When a module imports a symbolic link
- * that has a new target, the module is renewed, but Node remembers the old target.
+ * Surprise: only literal paths in a source are recognized. Computed paths, packages (even below the root) and files
+ * that are read rather than imported are not tracked, so changing them reloads nothing. If a module imports a symbolic
+ * link that has a new target, the module is reloaded, but Node remembers the old target.
  */
 import { createHash } from 'node:crypto'
 import { readFileSync, realpathSync, statSync } from 'node:fs'
@@ -17,51 +17,51 @@ import { serverName } from './module-hooks.ts'
 /** A module file with its imports. All paths are real paths, without symbolic links. */
 interface ModuleTrace {
   readonly real: string
-  /** The file itself and the files below the root that it imports, directly or through others. */
+  /** The file itself and the files below the root that it imports, directly or indirectly. */
   readonly files: ReadonlySet<string>
-  /** The new ones of `files`. */
+  /** Those of `files` that were not known before. */
   readonly added: readonly string[]
   /** Whether one of them imports the server. */
   readonly importsServer: boolean
 }
 
-/** A known file. `targets` has for each specifier the file below the root, or undefined. */
+/** A known file. For each specifier, `targets` has the file below the root, or undefined. */
 interface Node {
-  /** Of its content; empty when it cannot be read. */
+  /** The hash of its content; empty if it cannot be read. */
   hash: string
   specifiers: readonly string[]
   targets: readonly (string | undefined)[]
 }
 
-/** The look-ups of one call: the real path of the root, and the real paths of files by path, undefined for no file. */
+/** The look-ups of one call: the real path of the root, and of files by path, undefined if there is no file. */
 interface Lookups {
   readonly root: string
   readonly files: Map<string, string | undefined>
 }
 
-/** `import` takes the name as written; `require` tries the other endings, here with those of TypeScript. */
+/** `import` uses the name as written; `require` tries the other endings, here including those of TypeScript. */
 const endings = ['', '.js', '.json', '.cjs', '.ts', '.cts', '/index.js', '/index.json', '/index.cjs', '/index.ts']
 const hasImports = /\.[cm]?[jt]s$/
-/** Reading one file takes some 50 us; requests wait for so many of them at most. */
+/** The most files read without yielding to requests: each takes about 50 us. */
 const filesInOneTurn = 100
 
 /**
- * The files that modules below one folder import. It reads files synchronously, as Node's own loader does, which is
- * several times faster. Its methods must not be called during a refresh.
+ * The files that modules below one folder import. Reads files synchronously, as Node's own loader does, which is
+ * several times faster. No method may be called during a refresh.
  */
 export class ModuleGraph {
   readonly #root: string
   readonly #nodes = new Map<string, Node>()
 
-  /** @param root absolute path of the folder outside of which imports are not followed */
+  /** @param root absolute path of the folder; imports outside it are not followed */
   constructor(root: string) {
     this.#root = root
   }
 
   /**
-   * Follows the imports of `file` (an absolute path). Known files are not read again, and never forgotten.
+   * Follows the imports of `file` (an absolute path). Known files are not read again, and never removed.
    *
-   * @throws the error of `node:fs` when the file is not there
+   * @throws the error of `node:fs` when the file does not exist
    */
   trace(file: string): ModuleTrace {
     const real = realpathSync.native(file)
@@ -71,15 +71,20 @@ export class ModuleGraph {
     return { real, files, added, importsServer }
   }
 
+  /** The known files that may have imports, by their real paths. */
+  modules(): readonly string[] {
+    return [...this.#nodes.keys()].filter((file) => hasImports.test(file))
+  }
+
   /** Whether a known file is this one, or below this folder. */
   has(path: string): boolean {
     return this.#nodes.has(path) || [...this.#nodes.keys()].some((file) => file.startsWith(path + sep))
   }
 
   /**
-   * Looks at every known file again.
-   * @returns new files, files whose content or imports have changed, and those that import them, directly or through
-   *   others
+   * Checks every known file again.
+   * @returns new files, files whose content or imports have changed, and the files that import them, directly or
+   *   indirectly
    */
   async refresh(): Promise<ReadonlySet<string>> {
     const lookups = this.#lookups()
@@ -96,7 +101,7 @@ export class ModuleGraph {
     return changed
   }
 
-  /** The file with all its imports. New files are read and added to `added`. */
+  /** The file with all its imports. Reads new files and adds them to `added`. */
   #reach(file: string, lookups: Lookups, added: string[]): Set<string> {
     const files = new Set([file])
     for (const one of files) {
@@ -111,7 +116,7 @@ export class ModuleGraph {
     return files
   }
 
-  /** Updates a node from the disk. Returns whether something changed. */
+  /** Updates a node from disk. Returns whether it changed. */
   #update(file: string, node: Node, lookups: Lookups): boolean {
     const contentChanged = updateContent(file, node)
     const targets = node.specifiers.map((specifier) => findTarget(specifier, file, lookups))
@@ -154,7 +159,7 @@ function updateContent(file: string, node: Node): boolean {
   return true
 }
 
-/** The content of a file; undefined when it cannot be read, which its import will say. */
+/** The content of a file; undefined when it cannot be read, which its import will report. */
 function contentOf(file: string): Buffer | undefined {
   try {
     return readFileSync(file)
@@ -188,7 +193,7 @@ function specifierPath(specifier: string, from: string): string | undefined {
   }
 }
 
-/** The real path of a file. A path that cannot be looked up counts as missing: it may be no path that is imported. */
+/** The real path of a file. A path that cannot be resolved counts as missing: it may not be an import at all. */
 function realFile(path: string): string | undefined {
   try {
     const stats = statSync(path, { throwIfNoEntry: false })

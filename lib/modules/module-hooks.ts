@@ -1,18 +1,18 @@
 /**
- * The resolve hook, which does two things. It lets modules import `svc`: that is this server, never another instance.
- * And it lets one process hold several generations of the application's modules: Node keeps every module by its URL for
- * ever, so a changed module is imported with a new URL, `notes.js?svc=1-3` (application 1, generation 3), and the hook
- * gives the imports of such a module the URLs of its generation.
+ * The resolve hook, which does two things. It resolves imports of `svc` to this server, never to another instance. And
+ * it allows several generations of the application's modules in one process: Node caches every module by its URL
+ * forever, so a changed module is imported with a new URL, `notes.js?svc=1-3` (application 1, generation 3), and the
+ * hook resolves the imports of such a module to URLs of its generation.
  *
  * Surprise: where Node has no `module.registerHooks` (before 22.15), this file is loaded twice: in the main thread, and
- * in the thread where Node runs hooks, which gets the generations by message. It keeps state at module level, unlike
- * other files, because hooks belong to the process and cannot be removed.
+ * in the thread where Node runs hooks, which receives the generations by message. It keeps state at module level,
+ * unlike other files, because hooks belong to the process and cannot be removed.
  */
 import * as nodeModule from 'node:module'
 import { fileURLToPath } from 'node:url'
 import type { MessagePort } from 'node:worker_threads'
 
-/** Files, by their real paths, of which an application has new instances from a generation on, from 1. */
+/** Files, by real path, that an application loads anew in this and later generations; `generation` counts from 1. */
 interface Announcement {
   readonly application: number
   readonly generation: number
@@ -34,14 +34,14 @@ type RegisterHooks = (hooks: {
 
 /** The name by which modules import the server. */
 export const serverName = 'svc'
-/** What they get: `lib/index.ts`, or `dist/index.js`. */
+/** The module they get: `lib/index.ts`, or `dist/index.js`. */
 const server = new URL(import.meta.url.endsWith('.js') ? '../index.js' : '../index.ts', import.meta.url).href
 const tag = /[?&]svc=(\d+)-(\d+)$/
 const announced = new Map<string, { application: number; generation: number }[]>()
 let applications = 0
-let tell: Promise<(announcement: Announcement) => Promise<void>> | undefined
+let announcer: Promise<(announcement: Announcement) => Promise<void>> | undefined
 
-/** A number that is unique among the applications of this process. */
+/** Returns a number that is unique among the applications of this process. */
 export function nextApplication(): number {
   return ++applications
 }
@@ -52,27 +52,27 @@ export function generationQuery(application: number, generation: number): string
 }
 
 /**
- * Makes `svc` this server in all modules of the process; a package gets what is installed for it by that name, if
- * anything is. It installs the hook, so call it when a module needs it.
+ * Resolves `svc` to this server in all modules of the process; packages get their own installed `svc`, if any. It
+ * installs the hook, so call it only when a module needs it.
  *
  * @throws Error when Node refuses the hook
  */
 export async function provideServer(): Promise<void> {
-  await (tell ??= installHook())
+  await (announcer ??= installHook())
 }
 
 /**
  * Makes imports of the announced generation load new instances of the announced files. The first call installs the
- * hook. Resolves when the hook has the announcement; an import that began before may still get old instances.
+ * hook. Resolves when the hook has the announcement; an import that began earlier may still get old instances.
  *
  * @throws Error when Node refuses the hook
  */
 export async function announce(announcement: Announcement): Promise<void> {
-  tell ??= installHook()
-  await (await tell)(announcement)
+  announcer ??= installHook()
+  await (await announcer)(announcement)
 }
 
-/** Called by Node in the thread of the hooks, with the port over which {@link announce} sends to it. */
+/** Called by Node in the hooks thread, with the port on which {@link announce} sends. */
 export function initialize({ port }: { readonly port: MessagePort }): void {
   port.on('message', (announcement: Announcement) => {
     remember(announcement)
@@ -81,7 +81,7 @@ export function initialize({ port }: { readonly port: MessagePort }): void {
   port.unref()
 }
 
-/** The resolve hook, called by Node in the thread of the hooks. */
+/** The resolve hook, called by Node in the hooks thread. */
 export async function resolve(
   specifier: string,
   context: Context,
@@ -92,10 +92,10 @@ export async function resolve(
   return next(specifier, context).catch(() => next(server, context))
 }
 
-/** The same for the hook in the main thread. */
+/** The same for the main thread. */
 function resolveHere(specifier: string, context: Context, next: Resolve<Resolved>): Resolved {
   if (specifier !== serverName) return withGeneration(next(specifier, context), context)
-  // What require() asks next for is a path, and no URL.
+  // For require(), the next hook takes a path, not a URL.
   const answer = isRequire(context) ? { url: server, shortCircuit: true } : undefined
   if (!isOfPackage(context)) return answer ?? next(server, context)
   try {
@@ -105,7 +105,7 @@ function resolveHere(specifier: string, context: Context, next: Resolve<Resolved
   }
 }
 
-/** Whether require() asks. */
+/** Whether require() is resolving. */
 function isRequire({ conditions = [] }: Context): boolean {
   return conditions.includes('require')
 }
@@ -114,15 +114,15 @@ function isOfPackage({ parentURL = '' }: Context): boolean {
   return parentURL.includes('/node_modules/')
 }
 
-/** Gives a file the generation of the module that imports it; if that has none, the newest one. */
+/** Adds the generation of the importing module to a file; the newest one if that has none. */
 function withGeneration(resolved: Resolved, context: Context): Resolved {
   const { parentURL = '' } = context
-  // require() keeps modules by file name: it ignores a query.
+  // require() caches modules by file name and ignores a query.
   if (isRequire(context) || !resolved.url.startsWith('file:') || tag.test(resolved.url)) return resolved
   const instances = announced.get(fileURLToPath(resolved.url))
   if (instances === undefined) return resolved
   const parent = tag.exec(parentURL)
-  // A module without a generation is CommonJS, whose one instance is the newest, or a first instance that imports late.
+  // A parent without a generation is CommonJS, whose only instance is the newest, or a first instance importing late.
   const instance =
     parent === null
       ? instances.at(-1)
@@ -141,7 +141,7 @@ function remember({ application, generation, files }: Announcement): void {
 }
 
 async function installHook(): Promise<(announcement: Announcement) => Promise<void>> {
-  // The types are those of the oldest Node that is served, which has no registerHooks.
+  // The types are those of the oldest supported Node, which has no registerHooks.
   const { registerHooks } = nodeModule as { registerHooks?: RegisterHooks }
   if (registerHooks === undefined) return installHookThread()
   registerHooks({ resolve: resolveHere })

@@ -1,16 +1,16 @@
 /**
- * Explains why a module did not load, with file and line. Depending on the kind of the error, Node puts the place at
- * the head of the stack, in a frame of the stack, in the message, or nowhere (a syntax error in an ES module).
+ * Explains why a module did not load, with file and line. Depending on the kind of error, Node puts the location at the
+ * head of the stack, in a stack frame, in the message, or nowhere (a syntax error in an ES module).
  */
 import { readFile } from 'node:fs/promises'
 import { relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { importSpecifiers, syntaxErrorLine } from './import-specifiers.ts'
 
-/** A module could not be loaded. The message has file, line and reason; Node or the module threw `cause`. */
+/** A module that could not be loaded. The message has file, line and reason; Node or the module threw `cause`. */
 export class ModuleLoadError extends Error {
   override readonly name = 'ModuleLoadError'
-  /** Whether the file of the module is missing. */
+  /** Whether the module's own file is missing. */
   readonly missing: boolean
 
   constructor(message: string, details: { readonly missing: boolean; readonly cause: unknown }) {
@@ -25,14 +25,14 @@ interface Place {
   readonly line: number | undefined
 }
 
-/** The module that did not load, the root that messages are relative to, and the files that the module imports. */
+/** The module that did not load, the root for paths in messages, and the files that the module imports. */
 interface LoadAttempt {
   readonly file: string
   readonly root: string
   readonly files: readonly string[]
 }
 
-/** Makes a readable error from the value that loading a module threw. */
+/** Makes a readable error from the value thrown by loading a module. */
 export async function moduleLoadError(cause: unknown, attempt: LoadAttempt): Promise<ModuleLoadError> {
   const { file, root } = attempt
   const shown = (path: string): string => shownPath(root, path)
@@ -46,20 +46,20 @@ export async function moduleLoadError(cause: unknown, attempt: LoadAttempt): Pro
   return new ModuleLoadError(`Cannot load ${shown(file)}: ${where}${reason}`, { missing: false, cause })
 }
 
-/** The error of a module whose path is a link that leads out of the root. */
+/** The error for a module whose path is a link that leads outside the root. */
 export function linkLeadsOut(root: string, file: string): ModuleLoadError {
   const why = `it is a link that leads outside the application's root, ${root}`
   const message = `Cannot load ${shownPath(root, file)}: ${why}`
   return new ModuleLoadError(message, { missing: false, cause: undefined })
 }
 
-/** The error of a module that has not loaded within a time, in milliseconds. */
+/** The error for a module that has not loaded within a time, in milliseconds. */
 export function neverLoads(root: string, file: string, ms: number): ModuleLoadError {
-  const why = `it has not loaded within ${ms / 1000} s: a top-level await waits, there or in a module that it imports`
+  const why = `it has not loaded within ${ms / 1000} s: a top-level await hangs, there or in a module that it imports`
   return new ModuleLoadError(`Cannot load ${shownPath(root, file)}: ${why}`, { missing: false, cause: undefined })
 }
 
-/** Whether `file` itself is missing, and not a file that it imports. */
+/** Whether `file` itself is missing, rather than a file that it imports. */
 function isMissing(cause: unknown, file: string): boolean {
   if (!(cause instanceof Error) || !('syscall' in cause) || !('code' in cause) || !('path' in cause)) return false
   return cause.syscall === 'realpath' && (cause.code === 'ENOENT' || cause.code === 'ENOTDIR') && cause.path === file
@@ -70,7 +70,7 @@ function shownPath(root: string, path: string): string {
   return inside.startsWith('..') ? path : inside.split(sep).join('/')
 }
 
-/** One line: the kind of the error and its message; for a failed transformation its first complaint. */
+/** One line: the kind of error and its message; for a failed transformation, its first error. */
 function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return `it threw ${String(cause)}`
   const complaint = /: ERROR: (.+)$/m.exec(cause.message)?.[1]
@@ -105,7 +105,7 @@ function frameBelow(root: string, stack: string): Place | undefined {
   return undefined
 }
 
-/** The place of an import that was not found: `Cannot find module '...' imported from ...`. */
+/** The location of an unresolved import: `Cannot find module '...' imported from ...`. */
 async function importPlace(message: string): Promise<Place | undefined> {
   const [, missing = '', importer] = /^Cannot find (?:module|package) '(.+?)' imported from (.+)$/.exec(message) ?? []
   const file = importer === undefined ? undefined : absolutePath(importer)
@@ -126,7 +126,7 @@ async function syntaxPlace(cause: SyntaxError, files: readonly string[]): Promis
   return undefined
 }
 
-/** The text of a file; empty when it is gone by now: then the message has no line. */
+/** The text of a file; empty if it no longer exists: then the message has no line. */
 async function readText(file: string): Promise<string> {
   return readFile(file, 'utf8').catch(() => '')
 }

@@ -1,10 +1,10 @@
 /**
- * The modules of an application. After a change on disk the changed ones, and those that import them, are loaded again;
+ * The modules of an application. After a change on disk, changed modules, and those that import them, are loaded again;
  * all other modules keep their instance and its state.
  *
  * Surprise: Node never frees a module, so each generation stays in memory until the process ends. The `import.meta.url`
- * of a renewed module ends with a query (`?svc=1-3`). CommonJS has one instance per process: modules that `require`
- * loaded are removed from its cache, but an ES module that `require` loaded stays as it was loaded first.
+ * of a reloaded module ends with a query (`?svc=1-3`). CommonJS has one instance per process: modules loaded by
+ * `require` are removed from its cache, but an ES module loaded by `require` keeps its first instance.
  */
 import { realpath } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -28,41 +28,41 @@ interface Entry {
   loading: Promise<ModuleNamespace>
 }
 
-/** How long a module may take to load, in milliseconds: a top-level await may wait for ever, and a reload with it. */
+/** The longest time for loading a module, in milliseconds: a top-level await may never end, and block a reload. */
 const loadMs = 10_000
 
 /** The modules of one application. */
 export class Modules {
   readonly #root: string
-  readonly #patienceMs: number
+  readonly #timeoutMs: number
   readonly #graph: ModuleGraph
   readonly #application = nextApplication()
   readonly #entries = new Map<string, Entry>()
-  /** The generation from which on a file has its present instance; a file without one has its first instance. */
+  /** The generation of a file's current instance; a file that is not listed has its first instance. */
   readonly #generations = new Map<string, number>()
-  /** Files that need new instances, which are not announced yet. */
+  /** Files that need new instances which are not announced yet. */
   readonly #stale = new Set<string>()
   #generation = 0
-  /** Traces, refreshes and announcements, one after the other. */
+  /** Runs traces, refreshes and announcements one after the other. */
   readonly #inTurn = new SerialQueue()
 
   /**
-   * @param root absolute path; `refresh` looks for changes in the files below it that modules import
-   * @param patienceMs how long a module may take to load
-   * @throws RangeError when the root is no absolute path
+   * @param root absolute path; `refresh` detects changes in the files below it that modules import
+   * @param timeoutMs the longest time for loading a module
+   * @throws RangeError when the root is not an absolute path
    */
-  constructor(root: string, patienceMs = loadMs) {
+  constructor(root: string, timeoutMs = loadMs) {
     if (!isAbsolute(root)) throw new RangeError(`Cannot load modules: the root must be an absolute path: it is ${root}`)
     this.#root = root
-    this.#patienceMs = patienceMs
+    this.#timeoutMs = timeoutMs
     this.#graph = new ModuleGraph(root)
   }
 
   /**
-   * The present instance of a module. Calls at the same time share one load. A failure is kept until {@link refresh},
-   * but not that a file is missing: the next call looks again.
+   * Returns the current instance of a module. Concurrent calls share one load. A failure is cached until
+   * {@link refresh}, except for a missing file: the next call tries again.
    * @param file absolute path
-   * @throws ModuleLoadError with the place and the reason
+   * @throws ModuleLoadError with the location and the reason
    */
   load(file: string): Promise<ModuleNamespace> {
     const known = this.#entries.get(file)
@@ -74,26 +74,31 @@ export class Modules {
   }
 
   /**
-   * Looks for changes on disk. The next `load` of a module that changed, that imports a changed one, or that failed to
-   * load returns a new instance. After that, every holder of a module should `load` it again: for unchanged modules it
-   * gets the same instance.
+   * Detects changes on disk. The next `load` of a module that changed, that imports a changed one, or that failed to
+   * load returns a new instance. Afterwards, every holder of a module should `load` it again: for an unchanged module
+   * it gets the same instance.
    * @returns the modules that have changed, as paths relative to the root with `/`
-   * @throws Error when Node refuses the hook; no change is lost by that
+   * @throws Error when Node refuses the hook; the changes stay pending
    */
   refresh(): Promise<readonly string[]> {
     return this.#inTurn.run(() => this.#refresh())
   }
 
-  /** Whether a module of the application is this file, or below this folder. It may be gone. */
+  /** Whether a module of the application is this file, or below this folder. It need not exist any more. */
   uses(path: string): boolean {
     return this.#graph.has(path) || this.#graph.has(realPathOf(path))
+  }
+
+  /** The files of the loaded modules and those that they import, by their real paths; none that may only be data. */
+  files(): readonly string[] {
+    return this.#graph.modules()
   }
 
   async #load(file: string, entry: Entry): Promise<ModuleNamespace> {
     try {
       const url = await this.#inTurn.run(() => this.#locate(file, entry))
       const loading: Promise<ModuleNamespace> = import(url)
-      if (!(await endsWithin(this.#patienceMs, loading))) throw neverLoads(this.#root, file, this.#patienceMs)
+      if (!(await endsWithin(this.#timeoutMs, loading))) throw neverLoads(this.#root, file, this.#timeoutMs)
       const exported = exportsOf(await loading, entry.real)
       entry.state = 'loaded'
       return exported
@@ -108,14 +113,14 @@ export class Modules {
     }
   }
 
-  /** Traces the imports before the module is imported, so that a change in between is seen. */
+  /** Traces the imports before the module is imported, so that a change in between is detected. */
   async #locate(file: string, entry: Entry): Promise<string> {
     const { real, files, added, importsServer } = this.#graph.trace(file)
     entry.real = real
     entry.files = files
     if (!isWithin(this.#root, real)) throw linkLeadsOut(this.#root, file)
     if (importsServer) await provideServer()
-    // After the first change new files belong to a generation too: otherwise they would import first instances.
+    // After the first change, new files belong to a generation too: otherwise they would import first instances.
     if (this.#generation > 0 && added.length > 0) await this.#announce(this.#generation, added)
     const generation = this.#generations.get(real)
     const url = pathToFileURL(real).href
@@ -129,7 +134,7 @@ export class Modules {
     for (const [file, entry] of this.#entries) {
       if (entry.state === 'failed' || (await this.#isStale(file, entry))) renewed.push([file, entry])
     }
-    for (const file of this.#filesOfFailuresAlone()) this.#stale.add(file)
+    for (const file of this.#filesOfFailuresOnly()) this.#stale.add(file)
     if (this.#stale.size > 0) {
       await this.#announce(this.#generation + 1, [...this.#stale])
       const { cache } = createRequire(import.meta.url)
@@ -140,14 +145,14 @@ export class Modules {
     return renewed.map(([file]) => relative(this.#root, file).split(sep).join('/'))
   }
 
-  /** Whether a located module changed, imports a changed one, or its path leads to another file now. */
+  /** Whether a located module changed, imports a changed one, or its path now leads to another file. */
   async #isStale(file: string, { real }: Entry): Promise<boolean> {
     if (real === '') return false
     return this.#stale.has(real) || real !== (await realpath(file).catch(() => undefined))
   }
 
-  /** The files that only failed modules import: Node keeps a failure as it keeps a module, so they are loaded again. */
-  #filesOfFailuresAlone(): Set<string> {
+  /** The files imported only by failed modules: Node caches failures like modules, so they must be loaded again. */
+  #filesOfFailuresOnly(): Set<string> {
     const entries = [...this.#entries.values()]
     const files = new Set(entries.filter((entry) => entry.state === 'failed').flatMap((entry) => [...entry.files]))
     for (const entry of entries) if (entry.state !== 'failed') for (const file of entry.files) files.delete(file)
@@ -162,17 +167,17 @@ export class Modules {
 }
 
 /**
- * The exports of a module. For a CommonJS module Node makes `module.exports` the default export, and takes the names
- * that it finds in the source without running it. Here every own name of `module.exports` is an export; the default is
- * `exports.default` where there is one, as compilers write it, unless `module.exports` is a function.
+ * Returns the exports of a module. For a CommonJS module, Node makes `module.exports` the default export, and exports
+ * the names that it finds in the source without running it. Here every own name of `module.exports` is an export; the
+ * default is `exports.default` if it exists, as compilers emit it, unless `module.exports` is a function.
  *
- * @param namespace the result of `import()`; that of an ES module is returned unchanged
+ * @param namespace the result of `import()`; returned unchanged for an ES module
  * @param file its real path
  */
 function exportsOf(namespace: ModuleNamespace, file: string): ModuleNamespace {
   const whole = namespace['default']
   if (whole === null || (typeof whole !== 'object' && typeof whole !== 'function')) return namespace
-  // From version 23 on Node marks a CommonJS module with this export; before, only its cache tells.
+  // Node 23 and later mark a CommonJS module with this export; before that, only the cache shows it.
   const ofCommonJs = namespace['module.exports'] ?? createRequire(import.meta.url).cache[file]?.exports
   if (whole !== ofCommonJs) return namespace
   const members = whole as Readonly<Record<string, unknown>> // An object or a function may have any.

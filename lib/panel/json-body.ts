@@ -1,5 +1,5 @@
 /**
- * Bodies and errors of the panel's JSON endpoints: `{ok: false, error}`. Forms of the panel are read as well.
+ * Bodies and errors of the panel's JSON endpoints: `{ok: false, error}`. Also reads the panel's forms.
  */
 import { isUtf8 } from 'node:buffer'
 import { isObject } from '../base/object.ts'
@@ -11,10 +11,10 @@ import { explainJson } from '../json/json-map.ts'
 import { formOf, membersOf } from './result.ts'
 
 /**
- * Reads a JSON object, or the members of a form of the panel. It ignores the content type of JSON and its charset: JSON
- * is UTF-8 (RFC 8259, section 8.1).
- * @returns the object, or a reply of 400 that says what is wrong
- * @throws HttpError for a body that is too large, or a client that disconnected
+ * Reads a JSON object, or the members of a form of the panel. Ignores the content type of JSON and its charset: JSON is
+ * UTF-8 (RFC 8259, section 8.1).
+ * @returns the object, or a 400 reply with the reason
+ * @throws HttpError if the body is too large, or the client disconnected
  */
 export async function readObject(ctx: CoreContext): Promise<{ value: Record<string, unknown> } | { refusal: Reply }> {
   const fields = await formOf(ctx)

@@ -1,12 +1,12 @@
 /**
  * The monitor: a page that reads the status every `monitor.interval_s` seconds and draws it.
  *
- * The page contains the first document, so it is complete when it opens. In it `<` is written as `\u003c`, which means
- * the same in JSON, so no log line or path can end the script element.
+ * The page contains the first document, so it is complete when it opens. There `<` is written as `\u003c`, which is
+ * equivalent in JSON, so no log line or path can end the script element.
  */
 import type { Action } from '../chain/compose.ts'
 import { panelPage } from './page.ts'
-import type { AdminPort } from './port.ts'
+import type { AdminPort } from './admin-port.ts'
 import type { Status } from './status.ts'
 
 /** The part of the panel's port that the monitor uses. */
@@ -21,7 +21,7 @@ type Order = (a: RouteStatus, b: RouteStatus) => number
 /** The most routes in the page's table. */
 const maxRoutes = 20
 
-/** By each column of the page's table: the largest number first, or the names from a to z. The first is p99. */
+/** For each column of the page's table: largest number first, or names from a to z. p99 comes first. */
 const orders: readonly Order[] = [
   ...(['p99_ms', 'p95_ms', 'p50_ms', 'max_ms', 'count', 'errors'] as const).map(
     (field): Order => (a, b) => b[field] - a[field] || b.p99_ms - a.p99_ms,
@@ -29,7 +29,7 @@ const orders: readonly Order[] = [
   (a, b) => (a.name < b.name ? -1 : 1),
 ]
 
-/** The data of the page: the status with the routes that it may show, and under `monitor` what only it uses. */
+/** The data of the page: the status with the routes that it may show, and under `monitor` the data only it uses. */
 export async function monitorDocument(port: MonitorPort) {
   const [status, history, requests, lines, errors] = await Promise.all([
     port.status(),
@@ -59,8 +59,8 @@ export function createMonitor(port: MonitorPort): Action {
 }
 
 /**
- * The first routes by each column, with the panel's own and without them: whatever the page sorts by, it has the first
- * of all routes and need not ask again. At most 280, and mostly the same few; those with the highest p99 first.
+ * The top routes by each column, with and without the panel's own: whatever the page sorts by, it has the top of all
+ * routes without another request. At most 280, usually far fewer; highest p99 first.
  */
 function shownRoutes(all: readonly RouteStatus[]): RouteStatus[] {
   const lists = [all, all.filter(({ name }) => !name.startsWith('svc.'))]

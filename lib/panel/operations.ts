@@ -7,11 +7,11 @@ import { BodyReply, type Reply } from '../http/reply.ts'
 import { prometheusType } from '../metrics/prometheus.ts'
 import { serverName } from '../base/version.ts'
 import { monitorDocument } from './monitor.ts'
-import type { AdminPort } from './port.ts'
+import type { AdminPort } from './admin-port.ts'
 import { formOf } from './result.ts'
 
 const slowMs = 3000
-/** A stop by a button begins so much later: the browser can load the page that says so. */
+/** The delay of a stop by button, so that the browser can load the page that reports it. */
 const buttonStopMs = 2000
 
 /** Makes the handlers, by the names of their rows in `table.ts`. */
@@ -46,7 +46,7 @@ export function createOperations(port: AdminPort) {
       return ctx.json({ status: 'ok', deleted, path })
     },
 
-    /** For a form of the panel it begins a little later. */
+    /** If a form of the panel requested it, the stop begins a little later. */
     async 'svc.stop'(ctx: CoreContext): Promise<Reply> {
       const isForm = (await formOf(ctx)) !== undefined
       audit(ctx, 'stop requested')
@@ -61,12 +61,12 @@ export function createOperations(port: AdminPort) {
       return ctx.json({ status: 'stopping' })
     },
 
-    /** This request is not counted, so the window that it begins is empty. */
+    /** This request is not counted, so the window begins empty. */
     async 'svc.bench.start'(ctx: CoreContext): Promise<Reply> {
       ctx.counted = false
       await control.apply({ type: 'bench.start' })
       audit(ctx, 'bench window started')
-      metricsLog.info('a bench window begins')
+      metricsLog.info('bench window started')
       return ctx.json({ bench: 'start' })
     },
 
@@ -74,7 +74,7 @@ export function createOperations(port: AdminPort) {
       audit(ctx, 'bench window read')
       const metrics = await port.status()
       metricsLog.info(
-        `the bench window has ${metrics.requests.total} requests, ${metrics.requests.errors} of them errors`,
+        `bench window read: ${metrics.requests.total} requests, ${metrics.requests.errors} errors`,
       )
       return ctx.json({ bench: 'stop', metrics })
     },

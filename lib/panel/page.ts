@@ -1,18 +1,18 @@
 /**
- * Pages of the panel for those who have passed its guard: with the number of errors in the navigation, and the result
- * of the button that led here.
+ * Pages of the panel behind its guard: with the number of errors in the navigation, and the result of the button that
+ * led here.
  */
 import type { CoreContext } from '../http/context.ts'
 import type { Reply } from '../http/reply.ts'
-import { page } from '../access/page.ts'
-import type { AdminPort } from './port.ts'
+import { page } from '../access/isolated-page.ts'
+import type { AdminPort } from './admin-port.ts'
 import { takeResult } from './result.ts'
 
 /** The part of the panel's port that every page uses. */
 export type PagePort = Pick<AdminPort, 'config' | 'pages' | 'errors'>
 
 /**
- * Replies with a page; its data has the `result` with the fields that were typed, too.
+ * Replies with a page; its data includes the `result` with the typed fields.
  * @param file relative to `lib/panel/pages`
  * @throws ViewError when the page is missing or wrong
  */
@@ -28,7 +28,7 @@ export async function panelPage(
   return page(ctx, port, file, { signedIn: true, errorCount, result, ...data })
 }
 
-/** Whether a page is asked for as JSON. */
+/** Whether a page is requested as JSON. */
 export function asksForJson(ctx: CoreContext): boolean {
   return ctx.query.get('format') === 'json'
 }

@@ -1,24 +1,39 @@
 /**
- * Pages that report on the running server: its errors by cause, its configuration, and what was changed. With
+ * Pages that report on the running server: its errors by cause, its configuration, and its changes. With
  * `?format=json` they are JSON.
  */
+import { isSecret, leavesOf } from '../config/objects.ts'
 import { configKeys, configTable, type ConfigKey } from '../config/table.ts'
 import { createTextClock } from '../log/line.ts'
 import type { CoreContext } from '../http/context.ts'
 import type { Reply } from '../http/reply.ts'
 import { asksForJson, panelPage } from './page.ts'
-import type { AdminPort } from './port.ts'
+import type { AdminPort } from './admin-port.ts'
 
 /** The part of the panel's port that the reports use. */
 type ReportsPort = Pick<
   AdminPort,
-  'audit' | 'changes' | 'clearErrors' | 'config' | 'configSources' | 'credentials' | 'errors' | 'pages' | 'status'
+  | 'audit' | 'changes' | 'clearErrors' | 'config' | 'configSources' | 'credentials' | 'errors' | 'pages' | 'settings'
+  | 'status'
 >
+
+/** A key of the configuration as the page shows it. */
+interface ConfigRow {
+  readonly key: string
+  readonly value: unknown
+  /** `default`, `svc.json, line 12`, an option, a variable, a credential. */
+  readonly source: string
+  readonly meaning: string
+  readonly warnings: readonly string[]
+}
+
+/** The source of a value whose text is not in a configuration file, whatever the name of its key: it is not shown. */
+const reference = /^(?:env|credential|file) /
 
 /** Makes the handlers, by the names of their rows in `table.ts`. */
 export function createReports(port: ReportsPort) {
   return {
-    /** The errors by cause, the one that was seen last first. */
+    /** The errors by cause, the most recently seen first. */
     async 'svc.errors'(ctx: CoreContext): Promise<Reply> {
       const groups = await port.errors()
       if (asksForJson(ctx)) return ctx.json(groups)
@@ -27,7 +42,7 @@ export function createReports(port: ReportsPort) {
       return panelPage(ctx, port, 'errors.html', { title: 'Errors', groups, time, curve: pathOf })
     },
 
-    /** Forgets all errors. */
+    /** Clears all errors. */
     async 'svc.errors.clear'(ctx: CoreContext): Promise<Reply> {
       const { length } = await port.errors()
       await port.clearErrors()
@@ -44,7 +59,7 @@ export function createReports(port: ReportsPort) {
       return panelPage(ctx, port, 'config.html', { title: 'Configuration', keys, others, shown: textOfValue, usual })
     },
 
-    /** The last changes, the newest first. */
+    /** The last changes, newest first. */
     async 'svc.changes'(ctx: CoreContext): Promise<Reply> {
       const records = await port.changes()
       if (asksForJson(ctx)) return ctx.json(records)
@@ -53,40 +68,64 @@ export function createReports(port: ReportsPort) {
   }
 }
 
-/** The keys of the configuration as the page shows them. */
-function configRows(port: ReportsPort, warnings: readonly string[]) {
+function configRows(port: ReportsPort, warnings: readonly string[]): ConfigRow[] {
   const { user, password, secret } = port.credentials()
   const now = { ...port.config, 'admin.user': user, 'admin.password': password, 'admin.secret': secret }
-  return configKeys.map((key) => {
+  return configKeys.flatMap((key) => {
+    if (key === 'settings' || key === 'setup') return settingRows(port, key)
     const value = now[key]
     const isSecret = 'secret' in configTable[key]
     return {
       key,
-      value: isSecret ? (value === '' || (value as readonly string[]).length === 0 ? 'empty' : 'set') : value,
-      /** `default`, `svc.json, line 12`, an option, a variable, a credential. */
+      value: isSecret ? hidden(value) : value,
       source: value === port.config[key] ? (port.configSources[key] ?? 'default') : 'saved while the server ran',
-      meaning: configTable[key].meaning.replace(/\[([^[\]]*)\]\([^()]*\)/g, '$1'), // Links lead into the documentation.
+      meaning: meaningOf(key),
       warnings: warnings.filter((text) => names(text, key)),
     }
   })
 }
 
-/** Whether a text names a key: `app_key` is not named by `app_key_previous`. */
+/** A row for each value in use of the application or of the built-in middleware; for none, one for the key. */
+function settingRows({ settings, configSources }: ReportsPort, root: 'settings' | 'setup'): ConfigRow[] {
+  const absent = root === 'settings' ? 'default of the schema' : 'config.json'
+  return leavesOf(root, settings()[root]).map((leaf) => {
+    const { key, value } = leaf
+    const source = configSources[key] ?? (key === root ? 'default' : absent)
+    const isHidden = reference.test(source) || isSecret(leaf)
+    const meaning = key === root ? meaningOf(key) : ''
+    return { key, value: isHidden ? hidden(value) : value, source, meaning, warnings: [] }
+  })
+}
+
+/** Shows only whether there is a value. */
+function hidden(value: unknown): 'set' | 'empty' {
+  const isEmpty = value === '' || value === null || (typeof value === 'object' && Object.keys(value).length === 0)
+  return isEmpty ? 'empty' : 'set'
+}
+
+/** Without links. */
+function meaningOf(key: ConfigKey): string {
+  return configTable[key].meaning.replace(/\[([^[\]]*)\]\([^()]*\)/g, '$1')
+}
+
+/** Whether a text names a key: `app_key_previous` does not name `app_key`. */
 function names(text: string, key: string): boolean {
   return text.split(/[^\w.]+/).some((word) => word === key || word === `${key}.`)
 }
 
-/** The default of a key as text; '' for a secret. */
-function usual(key: ConfigKey): string {
-  return 'secret' in configTable[key] ? '' : textOfValue(configTable[key].default)
+/** The default of a key as text; '' for a secret, and for a value in `settings` or `setup`. */
+function usual(key: string): string {
+  const row = configKeys.includes(key as ConfigKey) ? configTable[key as ConfigKey] : undefined
+  return row === undefined || 'secret' in row ? '' : textOfValue(row.default)
 }
 
 function textOfValue(value: unknown): string {
-  const text = Array.isArray(value) ? value.join(', ') : String(value)
+  const isObject = typeof value === 'object' && !Array.isArray(value)
+  const text = Array.isArray(value) ? value.join(', ') : isObject ? JSON.stringify(value) : String(value)
   return text === '' ? '—' : text
 }
 
-/** What was there before or is there now, as text. */
+/** The old or new value of a change, as text. */
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value)
 }

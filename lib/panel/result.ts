@@ -1,9 +1,9 @@
 /**
  * The panel's own forms. A urlencoded body with `page=1` comes from one of them: its other fields are the members of
- * the JSON that a program would send, and the answer is a redirect to the page that shows the result.
+ * the JSON that a program would send, and the response is a redirect to the page that shows the result.
  *
- * The result travels in a cookie of a minute for that page alone. So it is there whichever process answers, and no link
- * can make a page say it.
+ * The result travels in a one-minute cookie for that page only. So it is available whichever process answers, and no
+ * link can forge it.
  */
 import { isUtf8 } from 'node:buffer'
 import { isObject } from '../base/object.ts'
@@ -15,17 +15,17 @@ import { BodyReply } from '../http/reply.ts'
 /** The result of a change. */
 export interface Result {
   readonly ok: boolean
-  /** Whether the change was made, and something about it is wrong. */
+  /** Whether the change was made, but with a warning. */
   readonly warned: boolean
   readonly text: string
-  /** The fields that were typed, where the change was refused: the form shows them again. */
+  /** The typed fields, if the change was refused: the form shows them again. */
   readonly fields: Readonly<Record<string, string>>
 }
 
-/** The page that shows the result of a change, and the text for a change that has succeeded. */
+/** The page that shows the result of a change, and the text for a successful change. */
 interface ResultPage {
   readonly page: string
-  /** The query for the page after a change that has succeeded; none unless given. */
+  /** The query for the page after a successful change; none by default. */
   query?(answer: Readonly<Record<string, unknown>>): string
   text(answer: Readonly<Record<string, unknown>>): string
 }
@@ -35,9 +35,9 @@ const cookie = 'svc_result'
 const maxValueLength = 3500
 const maxTextLength = 500
 const keptSeconds = 60
-/** Members that are no text. */
+/** Members that are not strings. */
 const flags = new Set(['persist', 'enabled'])
-const numbers = new Set(['ttl', 'body_limit_kb'])
+const numbers = new Set(['ttl', 'body_limit_kb', 'request_timeout_s'])
 
 const deletedText = ({ name }: Readonly<Record<string, unknown>>): string =>
   `Route ${String(name)} deleted. If a route file has it, the next reload brings it back.`
@@ -65,8 +65,8 @@ const resultPages: Readonly<Record<string, ResultPage>> = {
 }
 
 /**
- * Lets a handler that answers JSON answer forms of the panel, too.
- * @param name of the route; one without a page for its results is left as it is
+ * Makes a handler that answers with JSON answer forms of the panel too.
+ * @param name of the route; a handler without a result page is returned unchanged
  */
 export function answersForms(name: string, action: Action): Action {
   const shown = resultPages[name]
@@ -95,13 +95,13 @@ export async function formOf(ctx: CoreContext): Promise<Readonly<Record<string, 
   return Object.fromEntries(form)
 }
 
-/** The members that the fields of a form stand for. A field that was left empty is none. */
+/** Converts the fields of a form to JSON members. Empty fields are left out. */
 export function membersOf(fields: Readonly<Record<string, string>>): Record<string, unknown> {
   const typed = Object.entries(fields).filter(([, text]) => text !== '')
   return Object.fromEntries(typed.map(([name, text]) => [name, valueOf(name, text)]))
 }
 
-/** Takes the result that the request before has left for this page; undefined without one. It is shown once. */
+/** Takes the result that the previous request left for this page; undefined if there is none. It is shown once. */
 export function takeResult(ctx: CoreContext): Result | undefined {
   const value = ctx.cookies[cookie]
   if (value === undefined || value === '' || ctx.method !== 'GET' || isPrefetch(ctx)) return undefined
@@ -113,11 +113,11 @@ export function takeResult(ctx: CoreContext): Result | undefined {
     const kept = isObject(fields) ? Object.entries(fields).filter(([, typed]) => typeof typed === 'string') : []
     return { ok: ok === true, warned: warned === true, text, fields: Object.fromEntries(kept) as Result['fields'] }
   } catch {
-    return undefined // Somebody else has made the cookie.
+    return undefined // The cookie is not one of ours.
   }
 }
 
-/** Leaves a result for a page. What was typed is left out where it is not needed, or too long. */
+/** Leaves a result for a page. The typed fields are left out if they are not needed, or too long. */
 function leaveResult(ctx: CoreContext, path: string, { ok, warned, text, fields }: Result): void {
   const short = text.length > maxTextLength ? `${text.slice(0, maxTextLength)}…` : text
   const whole = encode({ ok, warned, text: short, fields: ok ? {} : fields })

@@ -1,5 +1,5 @@
 /**
- * Routes at run time: add, delete, reload, what a reload would change, and the dry match.
+ * Routes at run time: add, delete, reload, preview of a reload, and the dry match.
  */
 import { ReloadError, RouteRefusedError, RoutesUnsavedError, type ReloadProblem } from '../control/commands.ts'
 import type { CoreContext } from '../http/context.ts'
@@ -8,9 +8,9 @@ import type { Reply } from '../http/reply.ts'
 import type { RouteRecord } from '../routing/route.ts'
 import { readObject, refuse } from './json-body.ts'
 import { asksForJson, panelPage } from './page.ts'
-import type { AdminPort } from './port.ts'
+import type { AdminPort } from './admin-port.ts'
 
-/** A problem as the answer has it: the place is in the text. */
+/** A problem as in the response: with the position in the text. */
 function withPlace({ line, column, ...problem }: ReloadProblem): ReloadProblem {
   return line === undefined ? problem : { ...problem, error: `${problem.error} (line ${line}, column ${column})` }
 }
@@ -35,7 +35,7 @@ export function createRouteEndpoints(port: AdminPort) {
       }
       try {
         const { warnings } = await control.apply({ type: 'routes.add', record, persist })
-        const detail = `${JSON.stringify(record)}${persist ? ', to last' : ''}`
+        const detail = `${JSON.stringify(record)}${persist ? ', persisted' : ''}`
         audit(ctx, `route "${name}" added`, { detail, to: persist ? { ...record, persist } : record })
         return ctx.json({ ok: true, name, ...(warnings.length > 0 && { warning: warnings.join('; ') }) })
       } catch (error) {
@@ -56,10 +56,10 @@ export function createRouteEndpoints(port: AdminPort) {
       }
       if (name.startsWith('svc.')) return refuse(ctx, 400, `"${name}" is a system route: it cannot be removed`)
       const before = routes().find(({ record }) => record.name === name)
-      const was = before === undefined ? 'it stood in admin.json alone' : `it was ${JSON.stringify(before.record)}`
+      const was = before === undefined ? 'it was only in admin.json' : `it was ${JSON.stringify(before.record)}`
       try {
         const { deleted } = await control.apply({ type: 'routes.delete', name })
-        const detail = deleted ? was : 'there was none'
+        const detail = deleted ? was : 'it did not exist'
         audit(ctx, `route "${name}" deleted`, { detail, ...(deleted && { from: before?.record }) })
         return ctx.json({ ok: true, name })
       } catch (error) {
@@ -92,7 +92,7 @@ export function createRouteEndpoints(port: AdminPort) {
       }
     },
 
-    /** Says which route would answer `?method=&path=`, with its parameters, or why none. */
+    /** Reports which route would answer `?method=&path=`, with its parameters, or why none would. */
     'svc.routes.match'(ctx: CoreContext): Reply {
       const method = (ctx.query.get('method') ?? 'GET').toUpperCase()
       const path = ctx.query.get('path') ?? ''
@@ -100,7 +100,7 @@ export function createRouteEndpoints(port: AdminPort) {
       return ctx.json({ ok: true, ...explainMatch(match, method, path) })
     },
 
-    /** What a reload would change, as a page or as JSON; where it would be refused, why. */
+    /** What a reload would change, as a page or as JSON, or why it would be refused. */
     async 'svc.routes.diff'(ctx: CoreContext): Promise<Reply> {
       const { added, removed, changed, problems } = await port.preview()
       const errors = problems.map(withPlace)
@@ -126,9 +126,9 @@ export type MatchAnswer =
   | { readonly matched: false; readonly status: number; readonly reason: string; readonly allow?: readonly string[] }
 
 /**
- * Says which route would answer, or why none.
+ * Returns which route would answer, or why none would.
  * @param method in upper case
- * @param path begins with `/`; a query is left out
+ * @param path begins with `/`; a query is ignored
  */
 export function explainMatch(match: AdminPort['match'], method: string, path: string): MatchAnswer {
   let found: ReturnType<AdminPort['match']>

@@ -1,16 +1,15 @@
 /**
- * The document of `/svc-status`: the state of the server, nested as `svc.json` is. With several processes it shows
- * their sum, and each of them below `processes`.
+ * The document of `/svc-status`: the state of the server, nested like `svc.json`. With several processes it shows their
+ * sum, and each of them below `processes`.
  *
- * Counters and timings are those of the bench window, gauges are those of this moment. Numbers have three decimals at
- * most.
+ * Counters and timings cover the bench window, gauges are current values. Numbers have at most three decimals.
  */
 import { countOf, meanMs, percentileMs, type Durations } from '../metrics/histogram.ts'
 import { countRequests, type RouteReading } from '../metrics/metrics.ts'
 import { utilizationOf, type ProcessReading, type ServerReading } from '../metrics/reading.ts'
 import type { MetricValues } from '../metrics/table.ts'
 import { megabytes, round3 } from '../metrics/values.ts'
-import type { ListedNode } from '../cluster/node-list.ts'
+import type { ListedNode } from '../nodes/node-list.ts'
 import { serverName } from '../base/version.ts'
 
 /** The document. `docs/admin.md` has a row for each field. */
@@ -25,15 +24,15 @@ export type ProcessStatus = ReturnType<typeof processOf>
 /** The fields of a server of several processes. */
 interface StatusOfProcesses {
   readonly processes?: readonly ProcessStatus[]
-  /** The processes that ended, with their part of the sums. */
+  /** The processes that ended, with their share of the sums. */
   readonly processes_ended?: { readonly count: number; readonly requests: ReturnType<typeof countRequests> }
 }
 
 /**
- * Puts the document together.
+ * Builds the document.
  * @param env `app.env`
  * @param server its readings since the bench window began
- * @param nodes the nodes if servers share an engine
+ * @param nodes the nodes, if servers share an engine
  */
 export function statusOf(env: string, server: ServerReading, nodes?: readonly ListedNode[]) {
   const { values, uptimeSeconds, seconds, routes, warnings } = server.total
@@ -136,7 +135,7 @@ function processOf({ id, pid, responding, starting, reading }: ProcessReading) {
   return {
     id,
     pid,
-    responding: true as const, // A constant tells the two kinds apart.
+    responding: true as const, // A literal type distinguishes the two kinds.
     uptime_s: Math.floor(uptimeSeconds),
     requests: { ...countRequests(values.requests), active: values.requestsActive },
     latency_ms: latencyOf(values.durations),

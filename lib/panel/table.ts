@@ -1,5 +1,5 @@
 /**
- * Every system route, one row each. To add an endpoint, add its row and its handler.
+ * All system routes, one row each. To add an endpoint, add its row and its handler.
  *
  * System routes are ordinary entries of the registry, with two differences: their middleware is the guard, and they
  * never wait for a worker of the HTTP pool.
@@ -8,12 +8,13 @@ import { NotEverywhereError } from '../control/commands.ts'
 import { compose, type Action, type ChainReports } from '../chain/compose.ts'
 import { parsePattern } from '../routing/pattern.ts'
 import { createGuard, type Change } from '../access/guard.ts'
-import type { AccessPort } from '../access/port.ts'
+import type { AccessPort } from '../access/access-port.ts'
+import { createDescription } from './description.ts'
 import { refuse } from './json-body.ts'
 import { createListings } from './listings.ts'
 import { createMonitor } from './monitor.ts'
 import { createOperations } from './operations.ts'
-import { createAdminPort, type PanelParts } from './port.ts'
+import { createAdminPort, type PanelParts } from './admin-port.ts'
 import { createReports } from './reports.ts'
 import { answersForms } from './result.ts'
 import { createRouteEndpoints } from './route-endpoints.ts'
@@ -29,7 +30,7 @@ export interface SystemRoute {
   readonly auth: boolean
   /** Whether a request changes something: never, always, or when it has a query. */
   readonly change: Change
-  /** Whether the route is there even with `admin.enabled` false. */
+  /** Whether the route exists even with `admin.enabled` false. */
   readonly always: boolean
   /** Its purpose in one line. */
   readonly meaning: string
@@ -42,10 +43,10 @@ const open = { auth: false, change: 'never', always: false } as const
 const guarded = { auth: true, change: 'never', always: false } as const
 const changing = { auth: true, change: 'always', always: false } as const
 
-/** The table, in the order in which it is registered and documented. */
+/** The table, in the order of registration and documentation. */
 export const systemRoutes = [
   { ...open, always: true, name: 'svc.ping', method: 'GET', url: '/svc-ping',
-    meaning: 'Says that the server is there, and its version.' },
+    meaning: 'Reports that the server is up, and its version.' },
   { ...open, always: true, name: 'svc.slow', method: 'GET', url: '/svc-slow', meaning: 'Answers after three seconds.' },
   { ...open, always: true, name: 'svc.ready', method: 'GET', url: '/svc-ready',
     meaning: 'For load balancers: 200, or 503 while stopping.' },
@@ -53,16 +54,18 @@ export const systemRoutes = [
   { ...guarded, name: 'svc.metrics', method: 'GET', url: '/svc-metrics', meaning: 'The metrics as Prometheus text.' },
   { ...guarded, name: 'svc.monitor', method: 'GET', url: '/svc-monitor', meaning: 'The dashboard.' },
   { ...guarded, name: 'svc.errors', method: 'GET', url: '/svc-errors', meaning: 'The errors by cause.' },
-  { ...changing, name: 'svc.errors.clear', method: 'POST', url: '/svc-errors/clear', meaning: 'Forgets all errors.' },
+  { ...changing, name: 'svc.errors.clear', method: 'POST', url: '/svc-errors/clear', meaning: 'Clears all errors.' },
   { ...guarded, name: 'svc.config', method: 'GET', url: '/svc-config',
     meaning: 'Every key of the configuration, and where its value comes from.' },
   { ...guarded, name: 'svc.changes', method: 'GET', url: '/svc-changes',
-    meaning: 'What was changed last, and by whom.' },
+    meaning: 'The last changes and their authors.' },
   { ...guarded, name: 'svc.index', method: 'GET', url: '/svc-index',
     meaning: 'All routes, with a button to open them.' },
+  { ...guarded, name: 'svc.openapi', method: 'GET', url: '/svc-openapi',
+    meaning: 'The application\'s API, with a form to try each operation.' },
   { ...guarded, change: 'with-query', name: 'svc.trace', method: 'GET', url: '/svc-trace',
-    meaning: 'The trace switches; with a query, switches one first.' },
-  { ...changing, name: 'svc.trace.set', method: 'POST', url: '/svc-trace', meaning: 'Switches the trace of a module.' },
+    meaning: 'The trace switches; with a query, sets one first.' },
+  { ...changing, name: 'svc.trace.set', method: 'POST', url: '/svc-trace', meaning: 'Sets a trace switch.' },
   { ...changing, name: 'svc.cache.clear', method: 'GET,POST', url: '/svc-cache-clear',
     meaning: 'Deletes the compiled views on disk.' },
   { ...changing, name: 'svc.stop', method: 'GET,POST', url: '/svc-stop', meaning: 'Stops the server gracefully.' },
@@ -77,9 +80,9 @@ export const systemRoutes = [
   { ...guarded, name: 'svc.routes.list', method: 'GET', url: '/svc-routes/list',
     meaning: 'The application\'s routes.' },
   { ...guarded, name: 'svc.routes.listall', method: 'GET', url: '/svc-routes/listall',
-    meaning: 'All routes, those of the system too.' },
+    meaning: 'All routes, including system routes.' },
   { ...guarded, name: 'svc.routes.match', method: 'GET', url: '/svc-routes/match',
-    meaning: 'Which route would answer, or why none.' },
+    meaning: 'Which route would answer, or why none would.' },
   { ...guarded, name: 'svc.routes.diff', method: 'GET', url: '/svc-routes/diff',
     meaning: 'What a reload would change.' },
   { ...open, name: 'svc.login', method: 'GET', url: '/svc-login', meaning: 'The login form.' },
@@ -90,7 +93,7 @@ export const systemRoutes = [
     meaning: 'Saves the first credentials.' },
 ] as const satisfies readonly SystemRoute[]
 
-/** The effect of opening a route, for routes that change something: the index asks first. */
+/** The effect of opening a route that changes something: the index asks for confirmation. */
 const consequences: ReadonlyMap<string, string> = new Map(
   systemRoutes.filter((row) => row.method !== 'POST' && row.change === 'always').map((row) => [row.name, row.meaning]),
 )
@@ -98,7 +101,7 @@ const consequences: ReadonlyMap<string, string> = new Map(
 /** The guard returns the outcome of `next()`, so there is nothing to report. */
 const noReports: ChainReports = { late: () => {}, misuse: () => {} }
 
-/** Builds the panel. With `admin.enabled` false it has only the routes that are always there. */
+/** Builds the panel. With `admin.enabled` false it has only the routes that always exist. */
 export function createPanel(parts: PanelParts) {
   const port = createAdminPort(parts)
   const access: AccessPort = {
@@ -119,6 +122,7 @@ export function createPanel(parts: PanelParts) {
     ...createRouteEndpoints(port),
     ...createTraceEndpoints(port),
     'svc.monitor': createMonitor(port),
+    'svc.openapi': createDescription(port),
     'svc.login': signIn.loginPage,
     'svc.login.post': signIn.login,
     'svc.logout': signIn.logout,
@@ -150,7 +154,7 @@ export function createPanel(parts: PanelParts) {
   }
 }
 
-/** Answers 500 with the processes that have not applied a change; other failures are only logged. */
+/** Answers 500 naming the processes that have not applied a change; other failures are only logged. */
 function namingProcesses(action: Action): Action {
   return async (ctx) => {
     try {

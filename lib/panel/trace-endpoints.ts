@@ -1,10 +1,10 @@
 /**
- * The trace switches: reads them, and sets one or all, for good or for a while.
+ * The trace switches: reads them, and sets one or all, permanently or for a while.
  */
 import type { CoreContext } from '../http/context.ts'
 import type { Reply } from '../http/reply.ts'
 import { readObject, refuse } from './json-body.ts'
-import type { AdminPort } from './port.ts'
+import type { AdminPort } from './admin-port.ts'
 import { formOf } from './result.ts'
 
 /** The longest `ttl`, in seconds: a day. */
@@ -44,12 +44,12 @@ export function createTraceEndpoints({ audit, control, traceState }: AdminPort) 
   }
 
   return {
-    /** `?mod=&on=&ttl=` switches first; without a query it only answers the state. */
+    /** With `?mod=&on=&ttl=`, sets a switch first; without a query, only returns the state. */
     'svc.trace': (ctx: CoreContext): Reply | Promise<Reply> => {
       return ctx.rawQuery.length > 1 ? setByQuery(ctx) : ctx.json(traceState())
     },
 
-    /** `{module, enabled, ttl?}`; without members, a query as with GET. */
+    /** Takes `{module, enabled, ttl?}` or, without a body, a query as with GET. */
     async 'svc.trace.set'(ctx: CoreContext): Promise<Reply> {
       if (ctx.rawQuery.length > 1 && (await hasNoMembers(ctx))) return setByQuery(ctx)
       const body = await readObject(ctx)
@@ -65,7 +65,7 @@ export function createTraceEndpoints({ audit, control, traceState }: AdminPort) 
   }
 }
 
-/** Whether there is no body, or a form of the panel with nothing in it. */
+/** Whether there is no body, or an empty form of the panel. */
 async function hasNoMembers(ctx: CoreContext): Promise<boolean> {
   const fields = await formOf(ctx)
   return fields === undefined ? (await ctx.readBytes()).length === 0 : Object.keys(fields).length === 0

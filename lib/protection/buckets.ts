@@ -1,8 +1,8 @@
 /**
- * Token buckets: a key may take `burst` tokens at once, and gets one back each interval. Of a bucket only the time is
- * kept at which it will be full again (the generic cell rate algorithm), so a bucket that is full takes no memory.
+ * Token buckets: a key may take `burst` tokens at once, and gets one back each interval. For each bucket, only the time
+ * at which it will be full again is kept (the generic cell rate algorithm), so a full bucket takes no memory.
  *
- * At most 100,000 buckets are kept, in a heap by that time: past that, the one that is full soonest goes, since
+ * At most 100,000 buckets are kept, in a heap by that time: past that, the one that is full soonest is dropped, since
  * forgetting it gives its key the fewest tokens. 10 million addresses cost the memory of 100,000.
  */
 import { performance } from 'node:perf_hooks'
@@ -18,15 +18,15 @@ export interface BucketSize {
 
 /** The outcome of taking a token. */
 export interface Taken {
-  /** Whether there was one. */
+  /** Whether a token was available. */
   readonly isGranted: boolean
   /** Milliseconds until the bucket is full. */
   readonly fullInMs: number
 }
 
-/** Holds the buckets of a rule, in this process or for several. */
+/** Holds the buckets of a rule, for this process or for several. */
 export interface BucketStore {
-  /** Takes a token of the key's bucket. Rejects when the buckets lie elsewhere and cannot be reached. */
+  /** Takes a token from the key's bucket. Rejects when the buckets are remote and cannot be reached. */
   take(key: string): MaybePromise<Taken>
 }
 
@@ -34,12 +34,12 @@ export interface BucketStore {
 interface Bucket {
   readonly key: string
   fullAtMs: number
-  /** The time by which it lies in the heap; `fullAtMs` may have grown since. */
+  /** Its sort key in the heap; `fullAtMs` may have grown since. */
   rankMs: number
 }
 
 const mostBuckets = 100_000
-/** Makes up for the rounding of times, so that a token is there when it is due. */
+/** Compensates for rounding, so that a token is available when it is due. */
 const rounding = 1e-6
 
 /** The whole tokens in a bucket. */
@@ -58,7 +58,7 @@ export class Buckets implements BucketStore {
   readonly #most: number
   readonly #now: () => number
   readonly #byKey = new Map<string, Bucket>()
-  /** A binary heap: each bucket has a lower rank than those at `2 * at + 1` and `2 * at + 2`. */
+  /** A binary heap: no bucket has a higher rank than those at `2 * at + 1` and `2 * at + 2`. */
   readonly #heap: Bucket[] = []
   #allFullAtMs = 0
 
@@ -69,12 +69,12 @@ export class Buckets implements BucketStore {
     this.#now = now
   }
 
-  /** The buckets that are kept. */
+  /** The number of buckets kept. */
   get count(): number {
     return this.#heap.length
   }
 
-  /** Whether every bucket is full, so that nothing would be lost with them. */
+  /** Whether every bucket is full, so that dropping them loses nothing. */
   get areFull(): boolean {
     return this.#allFullAtMs <= this.#now()
   }
@@ -93,7 +93,7 @@ export class Buckets implements BucketStore {
     return { isGranted: true, fullInMs: fullAgainInMs }
   }
 
-  /** Adds a bucket. Up to two full ones go, or, when there are too many, the one that is full soonest. */
+  /** Adds a bucket. Removes up to two full ones or, past the limit, the one that is full soonest. */
   #add(key: string, fullAtMs: number, nowMs: number): void {
     for (let removed = 0; removed < 2 && this.#soonest(nowMs); removed += 1) this.#removeFirst()
     const bucket = { key, fullAtMs, rankMs: fullAtMs }
@@ -101,7 +101,7 @@ export class Buckets implements BucketStore {
     let at = this.#heap.push(bucket) - 1
     while (at > 0) {
       const above = (at - 1) >> 1
-      const parent = this.#heap[above] as Bucket // As the next ones: within the heap.
+      const parent = this.#heap[above] as Bucket // Within the heap, as below.
       if (parent.rankMs <= bucket.rankMs) break
       this.#heap[at] = parent
       at = above
@@ -109,7 +109,7 @@ export class Buckets implements BucketStore {
     this.#heap[at] = bucket
   }
 
-  /** Brings the bucket that is full soonest to the top. Returns whether it is to go. */
+  /** Moves the bucket that is full soonest to the top. Returns whether to remove it. */
   #soonest(nowMs: number): boolean {
     for (;;) {
       const first = this.#heap[0]
@@ -127,7 +127,7 @@ export class Buckets implements BucketStore {
     if (last !== undefined && this.#heap.length > 0) this.#sink(last)
   }
 
-  /** Puts a bucket where it belongs, from the top. */
+  /** Moves a bucket down from the top to its place. */
   #sink(bucket: Bucket): void {
     let at = 0
     for (;;) {

@@ -1,8 +1,8 @@
 /**
- * `SVC_MwCors` and its settings: lets pages of other origins read the answers of a route (Fetch standard, section 3.2).
+ * `SVC_MwCors` and its settings: lets pages of other origins read the responses of a route (Fetch standard, section
+ * 3.2). It does not relax the CSRF check: an origin that may send changes must be in `server.trusted_origins` too.
  *
- * It lets nobody past a CSRF check: an origin that may send what changes something stands in `server.trusted_origins`.
- * A preflight is answered before any other middleware runs, since it comes without cookies and tokens.
+ * Preflights are answered before any other middleware runs, since they come without cookies and tokens.
  */
 import type { Chain, Next } from '../chain/compose.ts'
 import { readSettings, SettingsError, settingsTable } from '../chain/settings.ts'
@@ -13,20 +13,20 @@ import { checkTrustedOrigin, originKey } from '../http/origin.ts'
 import { emptyReply, type BodyReply } from '../http/reply.ts'
 import type { Registry } from '../routing/registry.ts'
 
-/** The group, and the answer to preflights. */
+/** The group, and the reply to preflights. */
 export interface CorsGroup extends BuiltInGroup {
-  /** The reply to a preflight, with its fields set; undefined when the request is none, or no such route takes it. */
+  /** The reply to a preflight, with its fields set; undefined for any other request. */
   preflight(ctx: CoreContext, registry: Pick<Registry<Chain>, 'find'>): BodyReply | undefined
 }
 
-/** The middleware's name, by which a route asks for it. */
+/** The name by which a route uses the middleware. */
 const middlewareName = 'SVC_MwCors'
 
 const table = settingsTable({
   origins: {
     kind: 'list', default: [], check: (text) => (text === '*' ? undefined : checkTrustedOrigin(text)),
-    meaning: 'The origins whose pages may read the answers, such as `https://app.example.org` or '
-      + '`capacitor://localhost`; `*`: those of all.',
+    meaning: 'The origins whose pages may read the responses, such as `https://app.example.org` or '
+      + '`capacitor://localhost`; `*`: all origins.',
   },
   methods: {
     kind: 'list', default: ['GET', 'HEAD', 'POST'], commas: true, check: checkName,
@@ -34,21 +34,21 @@ const table = settingsTable({
   },
   headers: {
     kind: 'list', default: [], commas: true, check: checkName,
-    meaning: 'The header fields that they may send, beside those that any page may: `content-type` for JSON, '
+    meaning: 'The header fields that they may send, besides those that any page may: `content-type` for JSON, '
       + '`authorization` for a token.',
   },
   expose: {
     kind: 'list', default: [], commas: true, check: checkName,
-    meaning: 'The header fields of answers that they may read, beside those that any page may.',
+    meaning: 'The response header fields that they may read, besides those that any page may.',
   },
   credentials: {
     kind: 'boolean', default: false,
-    meaning: 'Whether the browser sends cookies along. Not with the origin `*`. An origin that may change something '
-      + 'stands in `server.trusted_origins` too.',
+    meaning: 'Whether the browser sends cookies. Not allowed with the origin `*`. An origin that may send changes must '
+      + 'be in `server.trusted_origins` too.',
   },
   max_age_s: {
     kind: 'integer', min: 0, max: 86_400, default: 600,
-    meaning: 'Seconds for which a browser keeps the answer to its preflight.',
+    meaning: 'Seconds for which a browser caches the preflight response.',
   },
 })
 
@@ -77,11 +77,11 @@ export function createCorsGroup(trustedOrigins: readonly string[]): CorsGroup {
 
   async function run(ctx: CoreContext, next: Next): Promise<void> {
     const origin = allowed(ctx)
-    if (origin !== undefined) setFields(ctx, origin, rules.ofAnswers)
+    if (origin !== undefined) setFields(ctx, origin, rules.responseFields)
     try {
       await next()
     } finally {
-      varyByOrigin(ctx) // When it has ended, since the action may set Vary too.
+      varyByOrigin(ctx) // Afterwards, since the action may set Vary too.
     }
   }
 
@@ -95,12 +95,12 @@ export function createCorsGroup(trustedOrigins: readonly string[]): CorsGroup {
         throw new SettingsError(['setup.cors.credentials must be false with the origin *: name the origins instead'])
       }
       const untrusted = settings.credentials ? settings.origins.filter((each) => !trusted.has(originKey(each))) : []
-      const ofOrigins = untrusted.map((origin) => {
-        const what = `setup.cors.origins has ${origin}, with credentials, but server.trusted_origins does not`
-        return `${what}: its pages can read answers, and every change that they send is refused by the CSRF check`
+      const originWarnings = untrusted.map((origin) => {
+        const problem = `setup.cors.origins has ${origin}, with credentials, but server.trusted_origins does not`
+        return `${problem}: its pages can read responses, but the CSRF check refuses every change that they send`
       })
       return {
-        warnings: [...warnings, ...ofOrigins],
+        warnings: [...warnings, ...originWarnings],
         commit() {
           rules = rulesOf(settings)
         },
@@ -118,13 +118,13 @@ export function createCorsGroup(trustedOrigins: readonly string[]): CorsGroup {
       const names = (ctx.header('access-control-request-headers') ?? '').split(',').map((name) => name.trim())
       const isAllowed =
         rules.methods.has(method) && names.every((name) => name === '' || rules.headers.has(name.toLowerCase()))
-      if (origin !== undefined && isAllowed) setFields(ctx, origin, rules.ofPreflights)
+      if (origin !== undefined && isAllowed) setFields(ctx, origin, rules.preflightFields)
       return emptyReply
     },
   }
 }
 
-/** The settings, as requests are held against them: names of fields in lower case; fields as name and value in turn. */
+/** The settings in the form that requests are checked with: field names in lower case; fields as alternating pairs. */
 function rulesOf(settings: SettingsOf<typeof table>) {
   const { origins, headers, expose, credentials } = settings
   const methods = settings.methods.map((method) => method.toUpperCase())
@@ -134,8 +134,8 @@ function rulesOf(settings: SettingsOf<typeof table>) {
     methods: new Set(methods),
     headers: new Set(headers.map((name) => name.toLowerCase())),
     credentials,
-    ofAnswers: expose.length === 0 ? [] : ['Access-Control-Expose-Headers', expose.join(', ')],
-    ofPreflights: [
+    responseFields: expose.length === 0 ? [] : ['Access-Control-Expose-Headers', expose.join(', ')],
+    preflightFields: [
       ...['Access-Control-Allow-Methods', methods.join(', ')],
       ...(headers.length === 0 ? [] : ['Access-Control-Allow-Headers', headers.join(', ')]),
       ...['Access-Control-Max-Age', String(settings.max_age_s)],
@@ -143,14 +143,14 @@ function rulesOf(settings: SettingsOf<typeof table>) {
   }
 }
 
-/** Tells caches that the answer is another for another origin. */
+/** Makes caches keep one response per origin. */
 function varyByOrigin({ outgoing }: CoreContext): void {
   const vary = outgoing.get('Vary')
   if (vary === undefined) outgoing.set('Vary', 'Origin')
   else if (!/(?:^|[\s,])(?:origin|\*)(?:$|[\s,])/i.test(vary)) outgoing.set('Vary', `${vary}, Origin`)
 }
 
-/** A method or the name of a header field: a token. `*` would mean all of them, so no list accepts it. */
+/** A method or a field name: a token. `*` would mean all of them, so no list accepts it. */
 function checkName(text: string): string | undefined {
   return isToken(text) && text !== '*' ? undefined : 'must be a name without spaces, but not "*"'
 }

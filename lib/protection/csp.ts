@@ -1,20 +1,20 @@
 /**
- * Changes of a Content-Security-Policy (W3C CSP Level 3, section 2.2): a list of directives with `;` between them, each
- * a name and its values. Of two directives of one name, the first counts.
+ * Edits a Content-Security-Policy (W3C CSP Level 3, section 2.2): a list of directives separated by `;`, each a name
+ * and its values. If a directive is repeated, the first one counts.
  */
 
 const scriptsAndStyles = ['script-src', 'style-src']
-const ofElements = ['script-src-elem', 'style-src-elem']
+const elementDirectives = ['script-src-elem', 'style-src-elem']
 
-/** The policy that lets scripts and styles with this nonce run too. */
+/** Returns the policy that also allows scripts and styles with this nonce. */
 export function withNonce(policy: string, nonce: string): string {
   const source = `'nonce-${nonce}'`
-  const there = ofElements.filter((name) => valuesOf(policy, name) !== undefined)
-  return [...scriptsAndStyles, ...there].reduce((changed, name) => withSource(changed, name, source), policy)
+  const present = elementDirectives.filter((name) => valuesOf(policy, name) !== undefined)
+  return [...scriptsAndStyles, ...present].reduce((changed, name) => withSource(changed, name, source), policy)
 }
 
 /**
- * The policy that allows one more source.
+ * Returns the policy that allows one more source.
  * @param name a fetch directive, such as `script-src`. Where the policy has none, it begins with the sources of
  *   `default-src`; where it has neither, everything is allowed already and the policy stays as it is
  */
@@ -28,7 +28,7 @@ export function withSource(policy: string, name: string, source: string): string
   return (at < 0 ? [...directives, directive] : directives.with(at, directive)).join('; ')
 }
 
-/** What a policy allows by a fetch directive, or by `default-src` in its place; undefined where it has neither. */
+/** The sources of a fetch directive, or of `default-src` in its place; undefined where the policy has neither. */
 export function sourcesOf(policy: string, name: string): readonly string[] | undefined {
   return valuesOf(policy, name) ?? valuesOf(policy, 'default-src')
 }
@@ -40,5 +40,5 @@ export function valuesOf(policy: string, name: string): readonly string[] | unde
 }
 
 function nameOf(directive: string): string {
-  return (directive.split(/\s/, 1)[0] as string).toLowerCase() // A split has one part at least.
+  return (directive.split(/\s/, 1)[0] as string).toLowerCase() // A split has at least one part.
 }

@@ -1,7 +1,7 @@
 /**
  * `SVC_MwHeaders` and its settings: header fields that tell browsers what the pages of this application may do.
  *
- * The fields are set before the rest of the chain runs, so they stand on its errors too, and a field that the
+ * The fields are set before the rest of the chain runs, so error responses have them too, and a field that the
  * application sets replaces one of these.
  */
 import { randomBytes } from 'node:crypto'
@@ -10,11 +10,11 @@ import type { BuiltInGroup, SettingsOf } from '../chain/settings.ts'
 import type { CoreContext } from '../http/context.ts'
 import { withNonce } from './csp.ts'
 
-/** The group, and what it does outside of the chain of a route. */
+/** The group, and what it does outside the chain of a route. */
 export interface HeadersGroup extends BuiltInGroup {
-  /** Sets the fields of an answer without a route, where the settings say so. */
+  /** Sets the fields of a response without a route, if the settings ask for it. */
   headersWithoutRoute(ctx: CoreContext): void
-  /** Makes the nonce of an answer and adds it to its policy; '' where the fields were not set. Call it once. */
+  /** Makes the nonce of a response and adds it to its policy; '' where the fields were not set. Call it once. */
   nonceOf(ctx: CoreContext): string
 }
 
@@ -23,12 +23,12 @@ const table = settingsTable({
     kind: 'string',
     default: "default-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; object-src 'none'",
     check: checkPolicy,
-    meaning: 'The `Content-Security-Policy`: from where a page may load what, which sites may show it in a frame, and '
-      + 'where its forms may lead. Empty, here and below: the field is not set.',
+    meaning: 'The `Content-Security-Policy`: what a page may load and from where, which sites may frame it, and where '
+      + 'its forms may lead. If empty, here and below, the field is not set.',
   },
   nosniff: {
     kind: 'boolean', default: true,
-    meaning: '`X-Content-Type-Options: nosniff`: a browser takes an answer for what its type says, nothing else.',
+    meaning: '`X-Content-Type-Options: nosniff`: browsers trust the declared type of a response.',
   },
   referrer: {
     kind: 'string', default: 'strict-origin-when-cross-origin',
@@ -36,7 +36,7 @@ const table = settingsTable({
       ...['no-referrer', 'no-referrer-when-downgrade', 'origin', 'origin-when-cross-origin', 'same-origin'],
       ...['strict-origin', 'strict-origin-when-cross-origin', 'unsafe-url'],
     ),
-    meaning: '`Referrer-Policy`: what other sites learn of the page that a link was on.',
+    meaning: '`Referrer-Policy`: what other sites learn about the page with the link.',
   },
   frame: {
     kind: 'string', default: 'DENY', check: oneOf('DENY', 'SAMEORIGIN'),
@@ -50,25 +50,25 @@ const table = settingsTable({
   },
   resource: {
     kind: 'string', default: 'same-origin', check: oneOf('same-origin', 'same-site', 'cross-origin'),
-    meaning: '`Cross-Origin-Resource-Policy`: which sites may show the answer as a picture, a script or a video.',
+    meaning: '`Cross-Origin-Resource-Policy`: which sites may embed the response as a picture, a script or a video.',
   },
   permissions: {
     kind: 'string', default: '', check: checkFieldValue,
-    meaning: '`Permissions-Policy`: which functions of the browser a page may use, such as `camera=()`.',
+    meaning: '`Permissions-Policy`: which browser features a page may use, such as `camera=()`.',
   },
   hsts_s: {
     kind: 'integer', min: 0, max: 315_360_000, default: 0,
-    meaning: 'Seconds for which browsers ask for this host by HTTPS only (`Strict-Transport-Security`), sent with '
-      + 'answers over HTTPS. 0: not sent. Browsers that have received it keep to it until then.',
+    meaning: 'Seconds for which browsers use only HTTPS for this host (`Strict-Transport-Security`), sent with '
+      + 'responses over HTTPS. 0: not sent. Browsers that have received it obey it until then.',
   },
   report_only: {
     kind: 'boolean', default: false,
-    meaning: 'Send the policy as `Content-Security-Policy-Report-Only`: browsers say in their console, and to a '
-      + '`report-to` in it, what it would stop, and stop nothing.',
+    meaning: 'Send the policy as `Content-Security-Policy-Report-Only`: browsers report what it would block, in their '
+      + 'console and to its `report-to`, and block nothing.',
   },
   everywhere: {
     kind: 'boolean', default: true,
-    meaning: 'Where the configuration has this group, even as `{}`: set the fields on static files and on answers '
+    meaning: 'If the configuration has this group, even as `{}`: set the fields on static files and on responses '
       + 'without a route too, such as a 404. Never on paths that begin with `/svc-`.',
   },
 })
@@ -125,7 +125,7 @@ export function createHeadersGroup(): HeadersGroup {
 
 type Settings = SettingsOf<typeof table>
 
-/** The fields, name and value in turn: over plain HTTP, and over HTTPS. */
+/** The fields for plain HTTP and for HTTPS, names and values alternating. */
 function fieldsOf(settings: Settings): { readonly plain: readonly string[]; readonly secure: readonly string[] } {
   const policy = `Content-Security-Policy${settings.report_only ? '-Report-Only' : ''}`
   const pairs: readonly (readonly [name: string, value: string])[] = [
@@ -144,8 +144,8 @@ function fieldsOf(settings: Settings): { readonly plain: readonly string[]; read
 
 function warningsOf({ csp }: Settings): string[] {
   if (!/'nonce-/i.test(csp)) return []
-  const advice = 'leave it out, a page that uses csp_nonce gets a new one'
-  return [`setup.headers.csp has a nonce, which everybody knows: ${advice}`]
+  const advice = 'leave it out: a page that uses csp_nonce gets a new one'
+  return [`setup.headers.csp has a fixed nonce, which anyone can read; ${advice}`]
 }
 
 function checkPolicy(text: string): string | undefined {
@@ -153,10 +153,10 @@ function checkPolicy(text: string): string | undefined {
   if (text.includes(',')) return 'must be one policy: a comma would begin a second one'
   const names = text.split(';').map((directive) => directive.trim().split(/\s/, 1)[0] ?? '')
   const wrong = names.find((name) => name !== '' && !/^[a-z-]+$/i.test(name))
-  return wrong === undefined ? undefined : `must be directives with ";" between them: ${JSON.stringify(wrong)} is none`
+  return wrong === undefined ? undefined : `must be directives separated by ";": ${JSON.stringify(wrong)} is not one`
 }
 
-/** Visible ASCII and spaces: what every proxy takes in the value of a field. */
+/** Visible ASCII and spaces: what every proxy accepts in a field value. */
 function checkFieldValue(text: string): string | undefined {
   return /^[\x20-\x7e]*$/.test(text) ? undefined : 'must be of visible ASCII characters and spaces'
 }

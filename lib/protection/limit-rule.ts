@@ -1,8 +1,8 @@
 /**
- * One rule of `setup.limit`: finds whose request it is, takes a token of that bucket, and passes or refuses.
+ * One rule of `setup.limit`: identifies the client, takes a token from its bucket, and passes or refuses the request.
  *
- * Every answer of the route has `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers): how many
- * requests are left, and in how many seconds the limit is full again. A refused one has `Retry-After` too.
+ * Every response of the route has `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers): the
+ * requests left, and the seconds until the limit is full again. A refusal has `Retry-After` too.
  */
 import { createHash } from 'node:crypto'
 import { isObject } from '../base/object.ts'
@@ -21,11 +21,11 @@ import { Buckets, nextTokenMs, tokensIn, type BucketSize, type BucketStore, type
 /** The options of the group. */
 export interface LimitGroupOptions {
   readonly log: OpenLog
-  /** Whether an address is that of a trusted proxy. */
+  /** Whether an address belongs to a trusted proxy. */
   readonly isTrusted: (address: string) => boolean
-  /** The user of a request; anything that names nobody counts as none. */
+  /** The user of a request; a value that names no user counts as signed out. */
   readonly userOf: (ctx: CoreContext) => unknown
-  /** Opens the buckets of a rule where they are shared with other processes; in this process unless given. */
+  /** Opens the buckets of a rule where processes share them; without it, each process has its own. */
   readonly openBuckets?: ((rule: string, size: BucketSize) => BucketStore) | undefined
 }
 
@@ -54,7 +54,7 @@ export const ruleTable = settingsTable({
 /** The settings of a rule. */
 export type RuleSettings = SettingsOf<typeof ruleTable>
 
-/** A rule in use. */
+/** An active rule. */
 export interface LimitRule {
   readonly settings: RuleSettings
   readonly run: Middleware
@@ -66,7 +66,7 @@ interface LimitRuleOptions extends LimitGroupOptions {
   readonly onRefused: () => void
 }
 
-/** Longer keys are hashed: clients choose them. */
+/** Longer keys are hashed, since clients choose them. */
 const longestKey = 64
 
 const unknownProxy =
@@ -94,12 +94,12 @@ export function createLimitRule(name: string, settings: RuleSettings, options: L
   async function takeShared(store: BucketStore, key: string): Promise<Taken> {
     try {
       const taken = await store.take(key)
-      if (problem !== undefined) log.info(`limit ${name}: requests of all processes are counted together again`)
+      if (problem !== undefined) log.info(`limit ${name}: all processes are counted together again`)
       problem = undefined
       return taken
     } catch (error) {
       const reason = reasonOf(error)
-      if (problem === undefined) log.warn(countsAlone(name, reason))
+      if (problem === undefined) log.warn(countsSeparately(name, reason))
       problem = reason
       return own.take(key)
     }
@@ -140,14 +140,14 @@ export function createLimitRule(name: string, settings: RuleSettings, options: L
       return taken instanceof Promise ? taken.then((outcome) => pass(ctx, next, outcome)) : pass(ctx, next, taken)
     },
     warnings: () => [
-      ...(problem === undefined ? [] : [countsAlone(name, problem)]),
+      ...(problem === undefined ? [] : [countsSeparately(name, problem)]),
       ...(proxyUnknown ? [unknownProxy] : []),
     ],
   }
 }
 
-function countsAlone(name: string, reason: string): string {
-  return `limit ${name}: each process counts for itself until its buckets can be reached: ${reason}`
+function countsSeparately(name: string, reason: string): string {
+  return `limit ${name}: each process counts separately until the shared buckets can be reached: ${reason}`
 }
 
 function peerOf({ request }: CoreContext): string {
@@ -158,7 +158,7 @@ function isForwarded(ctx: CoreContext): boolean {
   return (ctx.header('x-forwarded-for') ?? ctx.header('forwarded')) !== undefined
 }
 
-/** The key of a user: its `id` if it has one, else its JSON. Undefined: nobody is signed in. */
+/** The key of a user: its `id` if it has one, else its JSON; undefined if no user is signed in. */
 function keyOfUser(user: unknown): string | undefined {
   if (isNobody(user)) return undefined
   const id = isObject(user) ? user['id'] : user

@@ -1,13 +1,13 @@
 /**
- * The group `limit`: `SVC_MwLimit:<rule>` limits the requests of a client in a period. Each member of `setup.limit` is
- * a rule, and a middleware of its name.
+ * The group `limit`: `SVC_MwLimit:<rule>` limits the requests of a client in a period. Each member of `setup.limit`
+ * defines a rule, and a middleware with its name.
  */
 import { isObject } from '../base/object.ts'
 import type { Middleware } from '../chain/compose.ts'
 import { readSettings, SettingsError, type BuiltInGroup, type PreparedSettings } from '../chain/settings.ts'
 import { createLimitRule, ruleTable, type LimitGroupOptions, type LimitRule, type RuleSettings } from './limit-rule.ts'
 
-/** The group, with what the operator may see of it. */
+/** The group, with what the operator sees of it. */
 export interface LimitGroup extends BuiltInGroup {
   /** The refused requests of each rule since the start. */
   readonly refused: () => Readonly<Record<string, number>>
@@ -19,7 +19,7 @@ const namePattern = /^[\w.-]{1,64}$/
 
 /** Makes the group. */
 export function createLimitGroup(options: LimitGroupOptions): LimitGroup {
-  /** By name. Rules that are gone stay: their counters must not decrease. */
+  /** By name. Removed rules stay: their counters must not decrease. */
   const counts = new Map<string, number>()
   let current: ReadonlyMap<string, LimitRule> = new Map()
 

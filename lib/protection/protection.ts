@@ -1,8 +1,8 @@
 /**
- * Middleware that limits what browsers do with responses: `SVC_MwHeaders` and `SVC_MwCors`. And the members of the
- * context beside them: the nonce of a response, passwords, signing in and out.
+ * Middleware that limits what browsers do with responses: `SVC_MwHeaders` and `SVC_MwCors`. Also the related members of
+ * the context: the nonce of a response, passwords, signing in and out.
  *
- * Both also have a part outside of the chains: `SVC_MwHeaders` may set the fields of answers without a route, and
+ * Both also have a part outside the chains: `SVC_MwHeaders` may set the fields of responses without a route, and
  * `SVC_MwCors` answers preflights before any middleware runs.
  */
 import type { Scrypt } from '../access/password.ts'
@@ -15,16 +15,17 @@ import type { BodyReply } from '../http/reply.ts'
 import type { Registry } from '../routing/registry.ts'
 import type { SessionMembers } from '../session/feature.ts'
 import { isNobody } from '../session/is-auth.ts'
+import { pageToReturnTo } from './return-to.ts'
 import { createCorsGroup } from './cors.ts'
 import { createHeadersGroup } from './headers.ts'
 import { createPasswords } from './password.ts'
 
-/** The member of the context that other rooms use, too. */
+/** The context member that other rooms use too. */
 export interface ProtectionMembers {
   /**
-   * The nonce of this answer, for `<script nonce>` and `<style nonce>`: 128 random bits. The first use adds it to the
+   * The nonce of this response, for `<script nonce>` and `<style nonce>`: 128 random bits. The first use adds it to the
    * Content-Security-Policy of `SVC_MwHeaders`, and sets `Cache-Control: private, no-cache` unless the field is set. ''
-   * where that middleware did not run.
+   * if that middleware did not run.
    */
   readonly cspNonce: string
 }
@@ -33,15 +34,15 @@ export interface ProtectionMembers {
 export interface Protection {
   readonly groups: readonly BuiltInGroup[]
   readonly feature: Feature
-  /** Sets the header fields of an answer without a route. */
+  /** Sets the header fields of a response without a route. */
   readonly headersWithoutRoute: (ctx: CoreContext) => void
   /** The reply to a CORS preflight of a route with `SVC_MwCors`; undefined for any other request. */
   readonly preflight: (ctx: CoreContext) => BodyReply | undefined
 }
 
 interface ProtectionOptions {
-  /** Finds the route that a preflight asks about. */
-  readonly registry: Pick<Registry<Chain>, 'find'>
+  /** Finds the route of a preflight, and that of a page to return to. */
+  readonly registry: Pick<Registry<Chain>, 'find' | 'allowed'>
   /** `server.trusted_origins`. */
   readonly trustedOrigins: readonly string[]
   readonly scrypt: Scrypt
@@ -50,7 +51,7 @@ interface ProtectionOptions {
 }
 
 /**
- * Makes the protection of one server. `ctx.signIn` throws TypeError for a user that names nobody or that JSON cannot
+ * Makes the protection of one server. `ctx.signIn` throws TypeError for a user that is empty or that JSON cannot
  * hold; it and `ctx.signOut` throw an Error on a route without `SVC_MwSession`.
  */
 export function createProtection({ registry, trustedOrigins, scrypt, userKey }: ProtectionOptions): Protection {
@@ -66,6 +67,10 @@ export function createProtection({ registry, trustedOrigins, scrypt, userKey }: 
     session.regenerate()
   }
   const makeSignOut = ({ session }: CoreContext & SessionMembers) => (): void => session.destroy()
+  const userOf = ({ session }: CoreContext & SessionMembers): unknown => {
+    const user = session.isOpen ? session.get(userKey()) : undefined
+    return isNobody(user) ? undefined : user
+  }
   return {
     groups: [headers, cors],
     feature: {
@@ -75,6 +80,8 @@ export function createProtection({ registry, trustedOrigins, scrypt, userKey }: 
         { name: 'password', make: () => passwords },
         { name: 'signIn', make: makeSignIn },
         { name: 'signOut', make: makeSignOut },
+        { name: 'user', isFresh: true, make: userOf },
+        { name: 'returnTo', make: (ctx) => (fallback = '/') => pageToReturnTo(ctx, registry) ?? fallback },
       ],
     },
     headersWithoutRoute: (ctx) => headers.headersWithoutRoute(ctx),

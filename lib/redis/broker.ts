@@ -2,14 +2,15 @@
  * The broker of a server with a shared engine: channels and queues in Redis or Valkey, used directly by any number of
  * processes on one machine or on many.
  *
- * It counts as cut off when commands cannot be sent. An interruption of the connection for subscriptions alone costs
- * nothing but time: the missed events are read when it is back.
+ * It counts as cut off when commands cannot be sent. If only the connection for subscriptions is interrupted, events
+ * are merely delayed: the missed ones are read when it is back.
  */
 import type { Broker } from '../events/broker.ts'
-import type { RedisBrokerOptions } from './broker-parts.ts'
-import { Calls } from './calls.ts'
+import type { RedisBrokerOptions } from './broker-context.ts'
+import { Calls } from '../events/calls.ts'
 import { RedisChannels } from './channels.ts'
-import { awayError, describe } from './errors.ts'
+import { describe } from './errors.ts'
+import { awayError } from '../http/errors.ts'
 import { RedisQueues } from './queues.ts'
 
 /** Makes a broker. When the server is away, its functions reject with HttpError 503 `shared_away`. */
@@ -45,7 +46,7 @@ export function createRedisBroker(options: RedisBrokerOptions): Broker {
     },
     close: async () => {
       channels.close()
-      await calls.settled() // Until then events that nobody got are put back.
+      await calls.settled() // Until then, undelivered events are put back.
       await queues.close()
     },
   }

@@ -7,8 +7,8 @@ import type { Redis } from './client.ts'
 import { encoded, integerIn, listIn } from './reply.ts'
 
 /**
- * Takes a token. KEYS: the bucket. ARGV: the tokens of a full one, microseconds for one token. Returns 1, or 0 when
- * there was none, and microseconds until it is full. A clock that went back never makes a bucket emptier than empty.
+ * Takes a token. KEYS: the bucket. ARGV: the tokens of a full bucket, microseconds per token. Returns 1, or 0 when
+ * there was none, and the microseconds until it is full. A clock set back cannot make a bucket emptier than empty.
  */
 const takeScript = `
 local time = redis.call('TIME')
@@ -23,7 +23,7 @@ return {1, string.format('%.0f', wait)}`
 
 /**
  * Makes the buckets of a rule. They reject as `Redis.command` does.
- * @param prefix of every key, such as `svc:`
+ * @param prefix the prefix of every key, such as `svc:`
  */
 export function createRedisBuckets(redis: Redis, prefix: string, rule: string, size: BucketSize): BucketStore {
   const script = redis.script(takeScript)
@@ -31,8 +31,8 @@ export function createRedisBuckets(redis: Redis, prefix: string, rule: string, s
   const intervalUs = size.intervalMs * 1000
   return {
     take: async (key) => {
-      const place = `${prefix}limit:${rule}:${burst}:${intervalUs}:${encoded(key)}`
-      const [granted, waitUs] = listIn(await script.run([place], burst, intervalUs))
+      const bucket = `${prefix}limit:${rule}:${burst}:${intervalUs}:${encoded(key)}`
+      const [granted, waitUs] = listIn(await script.run([bucket], burst, intervalUs))
       return { isGranted: integerIn(granted) > 0, fullInMs: integerIn(waitUs) / 1000 }
     },
   }

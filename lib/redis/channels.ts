@@ -1,21 +1,21 @@
 /**
- * The channels of the broker over Redis. One script publishes an event, one reads events, and PUBLISH on a channel of
+ * The channels of the Redis broker. One script publishes an event, one reads events, and PUBLISH on a channel of
  * the same name notifies the listeners.
  *
  * The events of a channel are a stream. Their ids are microseconds since 1970, so the age of an event is a difference
- * of ids. A hash beside it holds `last`, the id of the newest event; `gone`, the id of the newest event that was
- * dropped; and, since the first event, `age` and `life`: how long events and the unused channel are kept.
+ * of ids. A separate hash holds `last`, the id of the newest event; `gone`, the id of the newest dropped event; and,
+ * from the first event on, `age` and `life`: how long events and the unused channel are kept.
  *
- * Each process remembers the newest id that it has seen in each channel. A new connection may lead to a server that is
- * behind, such as a promoted replica, so the process first checks that the server has these ids.
+ * Each process remembers the newest id that it has seen in each channel. After a reconnection the server may be behind,
+ * for example a promoted replica, so the process first checks that the server has these ids.
  *
- * Surprise: the server may evict either key when its memory is full. No event may be skipped silently then: without the
- * hash the stream is deleted too, and without the stream all events up to `last` count as dropped.
+ * Surprise: the server may evict either key when its memory is full. No event may be skipped silently: without the hash
+ * the stream is deleted too, and without the stream all events up to `last` count as dropped.
  */
 import { performance } from 'node:perf_hooks'
 import { isJsonLine } from '../base/json-text.ts'
 import type { ChannelEvent, ChannelListener, ChannelRead, SourceLimits, Unsubscribe } from '../events/broker.ts'
-import { eventText, lifeOf, limitArguments, type BrokerParts } from './broker-parts.ts'
+import { eventText, lifeOf, limitArguments, type BrokerContext } from './broker-context.ts'
 import type { RedisScript } from './client.ts'
 import { answered } from './errors.ts'
 import { Follower } from './follower.ts'
@@ -27,8 +27,8 @@ const pieceEvents = 5000
 
 /**
  * `drop` deletes all events up to the last of a list and returns its id. `tooOld` returns the newest event that is too
- * old; it looks for the oldest first, since XREVRANGE walks through the whole stream when there is none. Numbers become
- * text by `digits` alone, because Lua would write long ids with an exponent.
+ * old; it checks the oldest first, since XREVRANGE walks through the whole stream when there is none. Always format
+ * numbers with `digits`, because Lua would write long ids with an exponent.
  */
 const begin = `
 local time = redis.call('TIME')
@@ -85,12 +85,12 @@ return digits(id)`
 
 /**
  * KEYS: events, state. ARGV: the id to read after, or '' for no events; the `life` of a channel without events, in
- * milliseconds; the approximate bytes and the events to return at most; the channel of PUBLISH when the id is known to
- * have been in this channel, else ''. Returns the newest id, whether there is a gap, whether there are more events,
- * then id and text of each event.
+ * milliseconds; the approximate maximum of bytes and the maximum of events to return; the channel of PUBLISH when the
+ * id is known to have been in this channel, else ''. Returns the newest id, whether there is a gap, whether there are
+ * more events, then id and text of each event.
  *
- * A server that does not have a known id, and has not dropped it, was replaced by one that is behind, or has lost
- * data. Whatever else it has lost is unknown, so the channel begins anew behind the id, with a gap for every cursor.
+ * A server that lacks a known id without having dropped it was replaced by one that is behind, or has lost data. What
+ * else it has lost is unknown, so the channel restarts after the id, with a gap for every cursor.
  */
 const readScript = `${begin}
 local last, gone, age, life = unpack(redis.call('HMGET', KEYS[2], 'last', 'gone', 'age', 'life'))
@@ -148,12 +148,12 @@ end`
 
 /** The ids of channels unused for this many milliseconds are forgotten. */
 const rememberedMs = 3_600_000
-/** How many channels are checked at once. */
+/** How many channels are checked in parallel. */
 const checkedAtOnce = 1000
 
-/** As `Broker` describes each function. */
+/** See `Broker` for each function. */
 export class RedisChannels {
-  readonly #parts: BrokerParts
+  readonly #context: BrokerContext
   readonly #publishing: RedisScript
   readonly #reading: RedisScript
   /** The newest id of each channel that the server has confirmed to this process, and when. */
@@ -163,11 +163,11 @@ export class RedisChannels {
   #isChecking = false
   readonly #stopWatching: () => void
 
-  constructor(parts: BrokerParts) {
-    this.#parts = parts
-    this.#publishing = parts.redis.script(publishScript)
-    this.#reading = parts.redis.script(readScript)
-    this.#stopWatching = parts.redis.onState((state) => {
+  constructor(context: BrokerContext) {
+    this.#context = context
+    this.#publishing = context.redis.script(publishScript)
+    this.#reading = context.redis.script(readScript)
+    this.#stopWatching = context.redis.onState((state) => {
       if (state !== 'ready') return
       for (const [name, { id }] of this.#seen) this.#unchecked.push([name, id])
       void this.#check()
@@ -175,23 +175,23 @@ export class RedisChannels {
   }
 
   publish(name: string, text: string, limits: SourceLimits): Promise<number> {
-    const { calls, onProblem } = this.#parts
+    const { calls, onProblem } = this.#context
     return calls.run(async (tag) => {
-      const values = [...limitArguments(limits), this.#placeOf(name), tag, eventText(text)]
+      const values = [...limitArguments(limits), this.#pubSubOf(name), tag, eventText(text)]
       const reply = await answered('an event', this.#publishing.run(this.#keysOf(name), ...values), onProblem)
-      return this.#saw(name, integerIn(reply))
+      return this.#record(name, integerIn(reply))
     })
   }
 
   read(name: string, since: number | undefined): Promise<ChannelRead> {
-    return this.#parts.calls.run(() => this.#read(name, since, false))
+    return this.#context.calls.run(() => this.#read(name, since, false))
   }
 
   subscribe(name: string, hear: ChannelListener): Promise<Unsubscribe> {
-    return this.#parts.calls.run(() => this.#subscribe(name, hear))
+    return this.#context.calls.run(() => this.#subscribe(name, hear))
   }
 
-  /** Forgets the channels that are not used any more, and repeats checks that have failed. */
+  /** Forgets unused channels, and repeats failed checks. */
   sweep(): void {
     const nowMs = performance.now()
     for (const [name, { atMs }] of this.#seen) if (nowMs - atMs > rememberedMs) this.#seen.delete(name)
@@ -202,28 +202,28 @@ export class RedisChannels {
     this.#stopWatching()
   }
 
-  /** Notes the newest id of a channel, and returns it. */
-  #saw(name: string, id: number): number {
+  /** Records the newest id of a channel, and returns it. */
+  #record(name: string, id: number): number {
     this.#seen.set(name, { id, atMs: performance.now() })
     return id
   }
 
-  /** Checks that the server has the newest ids. The next connection or sweep repeats what fails. */
+  /** Checks that the server has the newest ids. The next connection or sweep repeats failed checks. */
   async #check(): Promise<void> {
     if (this.#isChecking) return
     this.#isChecking = true
-    for (let isOver = false; !isOver && this.#unchecked.length > 0; ) {
+    for (let hasFailed = false; !hasFailed && this.#unchecked.length > 0; ) {
       const some = this.#unchecked.splice(0, checkedAtOnce)
       const results = await Promise.allSettled(some.map(([name, id]) => this.#readPiece(name, id, true, 0)))
       const failed = some.filter((_, at) => results[at]?.status === 'rejected')
       this.#unchecked.unshift(...failed)
-      isOver = failed.length > 0
+      hasFailed = failed.length > 0
     }
     this.#isChecking = false
   }
 
   /**
-   * Reads piece by piece. A later gap, or an event that is damaged, discards the events before it.
+   * Reads in pieces. A later gap or a damaged event discards the events before it.
    * @param isKnown whether this process has seen the id in the channel
    */
   async #read(name: string, since: number | undefined, isKnown: boolean): Promise<ChannelRead> {
@@ -240,12 +240,12 @@ export class RedisChannels {
         const event = eventIn(pairs[at], pairs[at + 1])
         if (event !== undefined) events.push(event)
         else {
-          this.#parts.onProblem(`channel "${name}": an event in the shared engine is damaged and was ignored`)
+          this.#context.onProblem(`channel "${name}": an event in the shared engine is damaged and was ignored`)
           events = []
           isGap = true
         }
       }
-      if (integerIn(more) === 0) return { events, lastId: this.#saw(name, integerIn(lastId)), gap: isGap }
+      if (integerIn(more) === 0) return { events, lastId: this.#record(name, integerIn(lastId)), gap: isGap }
       from = idIn(pairs.at(-2))
     }
   }
@@ -258,20 +258,20 @@ export class RedisChannels {
   ): Promise<readonly Reply[]> {
     // No id is greater, and Redis does not accept Infinity.
     const from = since === undefined ? '' : Math.min(since, Number.MAX_SAFE_INTEGER)
-    const place = isKnown ? this.#placeOf(name) : ''
-    const reply = this.#reading.run(this.#keysOf(name), from, lifeOf(0), pieceBytes, mostEvents, place)
-    return listIn(await answered('a read of events', reply, this.#parts.onProblem))
+    const notified = isKnown ? this.#pubSubOf(name) : ''
+    const reply = this.#reading.run(this.#keysOf(name), from, lifeOf(0), pieceBytes, mostEvents, notified)
+    return listIn(await answered('a read of events', reply, this.#context.onProblem))
   }
 
-  /** The listener gets the events after the one that is the newest once messages arrive. */
+  /** Subscribes first, then delivers the events after the current newest id. */
   async #subscribe(name: string, hear: ChannelListener): Promise<Unsubscribe> {
-    const { calls, redis, onProblem } = this.#parts
-    const lost = `channel "${name}": events were lost in the shared engine, or while it could not be heard`
+    const { calls, redis, onProblem } = this.#context
+    const lost = `channel "${name}": events were lost in the shared engine, or while it was unreachable`
     const read = (since: number): Promise<ChannelRead> => this.#read(name, since, true)
-    const damaged = `channel "${name}": a message of the shared engine is damaged: its events are read in place of it`
-    const [onHole, onDamaged] = [lost, damaged].map((message) => () => onProblem(message)) as [() => void, () => void]
-    const follower = new Follower({ calls, read, hear, onHole, onDamaged })
-    const unsubscribe = await answered('a subscription', redis.subscribe(this.#placeOf(name), follower), onProblem)
+    const damaged = `channel "${name}": a message of the shared engine is damaged: reading the events instead`
+    const [onGap, onDamaged] = [lost, damaged].map((message) => () => onProblem(message)) as [() => void, () => void]
+    const follower = new Follower({ calls, read, deliver: hear, onGap, onDamaged })
+    const unsubscribe = await answered('a subscription', redis.subscribe(this.#pubSubOf(name), follower), onProblem)
     const end = (): void => {
       follower.close()
       unsubscribe()
@@ -286,16 +286,16 @@ export class RedisChannels {
   }
 
   #keysOf(name: string): [events: string, state: string] {
-    const { prefix } = this.#parts
+    const { prefix } = this.#context
     return [`${prefix}channel:${encoded(name)}`, `${prefix}channel-state:${encoded(name)}`]
   }
 
-  #placeOf(name: string): string {
-    return `${this.#parts.place}channel:${encoded(name)}`
+  #pubSubOf(name: string): string {
+    return `${this.#context.channelPrefix}channel:${encoded(name)}`
   }
 }
 
-/** Reads an event; undefined for one that no server has published. */
+/** Reads an event; undefined when no server can have published it. */
 function eventIn(id: Reply | undefined, text: Reply | undefined): ChannelEvent | undefined {
   const event = { id: idIn(id), text: decoded(textIn(text)) }
   if (event.text === undefined || !Number.isSafeInteger(event.id) || !isJsonLine(event.text)) return undefined

@@ -1,9 +1,9 @@
 /**
- * A client for Redis and Valkey: commands, scripts and subscriptions, over two connections that are opened again
+ * A client for Redis and Valkey: commands, scripts and subscriptions, over two connections that are reopened
  * whenever they end.
  *
- * Surprise: while the server is away a command fails at once, and a command that was sent without an answer is not sent
- * again, since only the caller knows whether it may run twice. Commands before the first connection wait for it.
+ * Surprise: while the server is away, commands fail at once. A command that was sent but not answered is not resent,
+ * since only the caller knows whether it may run twice. Commands before the first connection wait for it.
  */
 import { createHash } from 'node:crypto'
 import { Heartbeat, type Beating } from '../base/heartbeat.ts'
@@ -13,20 +13,20 @@ import { Link, type LinkOptions, type RedisState } from './link.ts'
 import { integerIn, listIn, type Argument, type Command, type Reply } from './reply.ts'
 import { Subscriber, type ChannelListener, type Unsubscribe } from './subscriber.ts'
 
-/** How to reach a Redis server. The time-outs are 2000 and 5000 unless given, `random` is `Math.random`. */
+/** How to reach a Redis server. The time-outs are 2000 and 5000 by default, `random` is `Math.random`. */
 export type RedisOptions = Pick<LinkOptions, 'target' | 'name' | 'claim'>
   & Partial<Pick<LinkOptions, 'connectTimeoutMs' | 'commandTimeoutMs' | 'random'>>
   & {
     /**
-     * A channel that nobody else subscribes to. It shows whether the messages come from the server of the commands.
-     * Without it that is not checked.
+     * A channel without other subscribers. It shows whether messages come from the same server as replies. Without it,
+     * this is not checked.
      */
     readonly probe?: string
-    /** Called when `messageProblem` begins or ends. */
+    /** Called when `messageProblem` is set or cleared. */
     readonly onMessageProblem?: (problem: Error | undefined) => void
   }
 
-/** A script. */
+/** A prepared Lua script. */
 export interface RedisScript {
   /** Runs the script with KEYS and ARGV. Rejects as `command` does. */
   run(keys: readonly string[], ...values: readonly Argument[]): Promise<Reply>
@@ -43,7 +43,7 @@ const maxWaiting = 100_000
 /** Milliseconds between two checks of the server. */
 const checkMs = 1000
 
-/** A client, which begins to connect at once. */
+/** A client. It starts connecting at once. */
 export class Redis implements Beating {
   readonly #heartbeat: Heartbeat
   readonly #beatsPerCheck: number
@@ -58,24 +58,24 @@ export class Redis implements Beating {
   #waiting: Waiting[] = []
   /**
    * Resolves with the first connection. Rejects with RedisAwayError when there is none within `connectTimeoutMs`,
-   * though attempts go on, and when the client is closed first.
+   * though attempts continue, and when the client is closed first.
    */
   readonly ready: Promise<void>
 
-  constructor(given: RedisOptions) {
-    const { connectTimeoutMs = 2000, commandTimeoutMs = 5000, random = Math.random } = given
+  constructor(settings: RedisOptions) {
+    const { connectTimeoutMs = 2000, commandTimeoutMs = 5000, random = Math.random } = settings
     const beatMs = beatMsFor(commandTimeoutMs)
     const heartbeat = new Heartbeat(beatMs)
-    const options = { ...given, connectTimeoutMs, commandTimeoutMs, random, heartbeat }
+    const options = { ...settings, connectTimeoutMs, commandTimeoutMs, random, heartbeat }
     this.#heartbeat = heartbeat
     this.#beatsPerCheck = Math.ceil(checkMs / beatMs)
-    this.#probe = given.probe
-    this.#onMessageProblem = given.onMessageProblem ?? (() => {})
+    this.#probe = settings.probe
+    this.#onMessageProblem = settings.onMessageProblem ?? (() => {})
     this.#link = new Link({ ...options, onState: (state) => this.#changed(state) })
-    this.#subscriber = new Subscriber(options, given.probe)
+    this.#subscriber = new Subscriber(options, settings.probe)
     heartbeat.add(this)
     this.ready = new Promise((resolve, reject) => this.#whenConnected({ send: () => resolve(), reject }))
-    this.ready.catch(() => {}) // Callers that need it await `ready`.
+    this.ready.catch(() => {}) // Avoids an unhandled rejection when no caller awaits it.
   }
 
   /** The state of the connection for commands. */
@@ -88,22 +88,22 @@ export class Redis implements Beating {
     return this.#link.problem
   }
 
-  /** Why messages have not been heard for a second or longer; undefined while they are, and before they are wanted. */
+  /** Why no messages can arrive for a second or longer; undefined while they can, and before any subscription. */
   get messageProblem(): Error | undefined {
     return this.#messageProblem
   }
 
-  /** Calls the listener after each change of `state`. Returns a function that ends that. */
+  /** Calls the listener after each change of `state`. Returns a function that removes it. */
   onState(listener: (state: RedisState) => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
   }
 
   /**
-   * Sends a command. The commands of one turn go in one write, and replies come in the same order, those of scripts
-   * included.
+   * Sends a command. The commands of one turn are sent in one write, and replies arrive in the same order, including
+   * those of scripts.
    * @returns a promise that rejects with RedisAwayError when the command was not sent, RedisUnknownOutcomeError when it
-   *   was sent and no answer came, RedisReplyError when the server refused it
+   *   was sent but not answered, RedisReplyError when the server refused it
    */
   command(...command: Command): Promise<Reply> {
     return new Promise((resolve, reject) => this.#send(() => command, { resolve, reject }))
@@ -126,8 +126,8 @@ export class Redis implements Beating {
   }
 
   /**
-   * Called by the heartbeat: checks once a second that the server is still a master. One that has become a replica
-   * keeps its connections, but publishes no more messages of its own.
+   * Called by the heartbeat: checks once a second that the server is still a master. A server that becomes a
+   * replica keeps its connections, but clients publish no more messages on it.
    */
   beat(beats: number): void {
     if (beats % this.#beatsPerCheck !== 0) return
@@ -138,38 +138,38 @@ export class Redis implements Beating {
     this.#compareServers(connection)
   }
 
-  /** Waits for the awaited replies, then ends both connections. Further commands reject. */
+  /** Waits for pending replies, then ends both connections. Further commands reject. */
   async close(): Promise<void> {
     this.#heartbeat.remove(this)
     await Promise.all([this.#link.close(), this.#subscriber.close()])
   }
 
-  /** Reports a connection that is still lost at the second check; most are reopened before. */
+  /** Reports a connection that is still lost at the second check; most are reopened earlier. */
   #checkMessages(): void {
     const { problem } = this.#subscriber
     const before = this.#messageProblem
     this.#messageProblem = this.#hadMessageProblem ? problem : undefined
     this.#hadMessageProblem = problem !== undefined
-    const isNews = (this.#messageProblem === undefined) !== (before === undefined)
-    if (isNews) this.#onMessageProblem(this.#messageProblem)
+    const hasChanged = (this.#messageProblem === undefined) !== (before === undefined)
+    if (hasChanged) this.#onMessageProblem(this.#messageProblem)
   }
 
   /**
-   * Ends the connection for messages when it leads to another server: one that was replaced, or whose name leads
-   * elsewhere by now. The next one is opened by the same address as that for commands.
+   * Ends the connection for messages when its server is not the one for commands: the server was replaced,
+   * or its name resolves to another address by now. The next connection uses the current address.
    */
   #compareServers(connection: Connection): void {
     const listening = this.#subscriber.listening
     if (this.#probe === undefined || listening === undefined) return
     const resolve = (reply: Reply): void => {
       const isElsewhere = integerIn(listIn(reply)[1]) === 0
-      if (isElsewhere) listening.destroy(new Error('it is not the server of the commands any more'))
+      if (isElsewhere) listening.destroy(new Error('it is no longer the server that runs the commands'))
     }
     connection.send(['PUBSUB', 'NUMSUB', this.#probe], { resolve, reject: () => {} }) // The next check repeats it.
   }
 
   /**
-   * Sends the source with the first run on a connection. Waiting for the server to ask for it (NOSCRIPT) would let
+   * Sends the source with the first run on a connection. Waiting for the server to request it (NOSCRIPT) would let
    * later commands overtake this one; that happens only after SCRIPT FLUSH.
    */
   #run(source: string, sha1: string, rest: readonly Argument[]): Promise<Reply> {

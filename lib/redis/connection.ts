@@ -1,11 +1,11 @@
 /**
  * One connection to a Redis server. It signs in, sends commands and matches the replies to them in order; the commands
- * of one turn of the event loop go in one write. A connection that has ended is not used again: `link.ts` opens
+ * of one turn of the event loop are sent in one write. A connection that has ended is not reused: `link.ts` opens
  * another.
  *
- * Surprise: silence is counted in beats of a heartbeat instead of being read from a clock. A process that was suspended
- * would otherwise cut off a server whose answer it had no time to read. An idle connection is asked with PING, so that
- * a machine that has disappeared is noticed.
+ * Surprise: silence is counted in heartbeats instead of clock time. Otherwise a process that was suspended would
+ * disconnect from a server whose answer it had no time to read. An idle connection sends PING, to detect a machine that
+ * has disappeared.
  */
 import { connect, isIP, type Socket } from 'node:net'
 import type { Beating, Heartbeat } from '../base/heartbeat.ts'
@@ -19,7 +19,7 @@ import {
 } from './errors.ts'
 import { isList, listIn, textIn, type Command, type Reply } from './reply.ts'
 import { commandText, ReplyParser } from './resp.ts'
-import type { RedisTarget } from './url.ts'
+import type { RedisTarget } from '../config/redis-url.ts'
 
 /** Waits for a reply. One of the two functions is called, once. */
 export interface Waiter {
@@ -31,22 +31,22 @@ export interface Waiter {
 export interface Claim {
   /** The key that holds the mark of the server that connected last. */
   readonly key: string
-  /** The marks that are accepted. The first one is written, also when there is no mark yet. */
+  /** The accepted marks. The first one is written, also when there is no mark yet. */
   readonly marks: readonly string[]
-  /** The message when another mark is found. */
+  /** The error message when another mark is found. */
   readonly refusal: string
 }
 
 /** The options of a connection. */
 export interface ConnectionOptions {
   readonly target: RedisTarget
-  /** Checked before the first command; no check unless given. */
+  /** Checked before the first command; undefined: not checked. */
   readonly claim?: Claim | undefined
   /** The name of the connection in CLIENT LIST: printable ASCII without spaces. */
   readonly name: string
   /** Milliseconds to connect and sign in, and for commands to wait for the first connection; from 1. */
   readonly connectTimeoutMs: number
-  /** Beats every {@link beatMsFor} milliseconds. */
+  /** It must beat every {@link beatMsFor} milliseconds. */
   readonly heartbeat: Heartbeat
   /** Milliseconds of silence after which the connection ends while a reply is awaited; from 4. */
   readonly commandTimeoutMs: number
@@ -59,7 +59,7 @@ export interface ConnectionOptions {
 }
 
 /**
- * The most replies to wait for, and the most bytes that the system has not accepted yet. Further commands are refused.
+ * The maximum of pending replies, and of bytes that the system has not accepted yet. Further commands are refused.
  */
 const maxPending = 100_000
 const maxUnsentBytes = 64 * 2 ** 20
@@ -77,7 +77,7 @@ if not counts then return 0 end
 redis.call('SET', KEYS[1], ARGV[1])
 return 1`
 
-/** Returns the milliseconds between two beats that a time-out needs. */
+/** Returns the milliseconds between two beats that a time-out requires. */
 export function beatMsFor(commandTimeoutMs: number): number {
   return Math.min(250, Math.ceil(commandTimeoutMs / 4))
 }
@@ -93,21 +93,21 @@ export class Connection implements Beating {
   #waiting: Waiter[] = []
   #first = 0
   #unsent = 0
-  /** Beats since bytes were received, or since the first reply is awaited. */
+  /** Beats since bytes were received, or since the first pending command. */
   #silentBeats = 0
   /** Beats while signing in; undefined afterwards. */
   #signInBeats: number | undefined = 0
-  /** The last error while signing in. A server that refuses clients sends one and closes the connection. */
+  /** The last error while signing in. A server that refuses clients sends it and closes the connection. */
   #refusal: RedisReplyError | undefined = undefined
   #isOver = false
   #isEnding = false
-  /** The SHA-1 of each script that was sent here, so that the server knows it. */
+  /** The SHA-1 of each script that was sent on this connection, and that the server therefore knows. */
   readonly scripts = new Set<string>()
 
   constructor(options: ConnectionOptions) {
     this.#options = options
     options.heartbeat.add(this)
-    // Read before the first write: a server that refuses clients has sent the reason, which a failed write would hide.
+    // Read before the first write: a failed write would hide the reason sent by a server that refuses clients.
     this.#socket = openSocket(options.target, () => setImmediate(() => setImmediate(() => this.#signIn())))
     this.#socket.on('data', (chunk: Buffer) => this.#read(chunk))
     this.#socket.on('error', (error) => this.destroy(this.#refusal ?? error))
@@ -116,7 +116,7 @@ export class Connection implements Beating {
 
   /**
    * Sends a command together with the others of this turn. The waiter gets RedisAwayError when the command was not
-   * sent, and RedisUnknownOutcomeError when it was sent and no reply came.
+   * sent, and RedisUnknownOutcomeError when it was sent but not answered.
    */
   send(command: Command, waiter: Waiter): void {
     const pending = this.#pending
@@ -132,7 +132,7 @@ export class Connection implements Beating {
     this.#waiting.push(waiter)
   }
 
-  /** Accepts no more commands, and ends the connection when all awaited replies have come. */
+  /** Accepts no more commands, and ends the connection after all pending replies. */
   end(): void {
     this.#isEnding = true
     if (this.#pending === 0) this.destroy(new Error('it was closed here'))
@@ -177,7 +177,7 @@ export class Connection implements Beating {
   }
 
   /**
-   * Sends AUTH, and in the same write the commands that show whether the server is loading its data or is a replica.
+   * Sends AUTH, and in the same write the commands that reveal whether the server is loading data or is a replica.
    */
   #signIn(): void {
     if (this.#isOver) return
@@ -191,7 +191,7 @@ export class Connection implements Beating {
     this.#flush()
   }
 
-  /** Sends a command of the connection itself. An error reply ends the connection, unless there is an `onReply`. */
+  /** Sends an internal command. An error reply ends the connection, unless there is an `onReply`. */
   #ask(command: Command, onReply?: (reply: Reply) => void): void {
     const reject = (error: Error): void => {
       if (onReply !== undefined && error instanceof RedisReplyError) onReply(error)
@@ -200,7 +200,7 @@ export class Connection implements Beating {
     this.send(command, { resolve: onReply ?? (() => {}), reject })
   }
 
-  /** Asks the server whether it is still a master, and ends the connection when it is not. */
+  /** Checks that the server is still a master, and ends the connection when it is not. */
   checkRole(): void {
     const resolve = (reply: Reply): void => {
       const kind = otherThanMaster(reply)
@@ -242,7 +242,7 @@ export class Connection implements Beating {
     if (reply instanceof RedisReplyError && this.#signInBeats !== undefined) this.#refusal = reply
     const waiter = this.#waiting[this.#first]
     if (waiter === undefined && this.#refusal !== undefined) return this.destroy(this.#refusal)
-    if (waiter === undefined) throw new RedisProtocolError('Redis sent a reply that nothing was asked for')
+    if (waiter === undefined) throw new RedisProtocolError('Redis sent a reply without a command')
     this.#first += 1
     if (this.#first === this.#waiting.length) {
       this.#waiting = []
@@ -253,7 +253,7 @@ export class Connection implements Beating {
     if (this.#isEnding && this.#pending === 0) this.end()
   }
 
-  /** READONLY: the server has become a replica. Its host name may lead to the new master by now, so connect again. */
+  /** READONLY: the server has become a replica. Reconnects: its host name may resolve to the new master by now. */
   #refuse(waiter: Waiter, error: RedisReplyError): void {
     waiter.reject(error)
     if (error.code === 'READONLY') this.destroy(new Error('it has become a replica'))
@@ -281,18 +281,18 @@ export class Connection implements Beating {
   }
 }
 
-/** What a server is by its reply to ROLE; undefined for a master, and for one that does not say. */
+/** Returns the role of a server from its reply to ROLE; undefined for a master, and when the user may not run it. */
 function otherThanMaster(role: Reply): string | undefined {
   const name = role instanceof RedisReplyError ? 'master' : textIn(listIn(role)[0])
   return name === 'master' ? undefined : name === 'slave' ? 'replica' : name
 }
 
-/** Begins to connect. Node checks the certificate; `NODE_EXTRA_CA_CERTS` adds authorities. */
+/** Starts connecting. Node checks the certificate; `NODE_EXTRA_CA_CERTS` adds authorities. */
 function openSocket({ address }: RedisTarget, onOpen: () => void): Socket {
   if ('path' in address) return connect({ path: address.path }, onOpen)
   const { host, port, tls } = address
   const options = { host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: 10_000 } as const
   if (!tls) return connect(options, onOpen)
-  const { connect: connectTls } = process.getBuiltinModule('node:tls') // Loaded only when it is used.
+  const { connect: connectTls } = process.getBuiltinModule('node:tls') // Loaded on demand.
   return connectTls({ ...options, ...(isIP(host) === 0 && { servername: host }) }, onOpen)
 }

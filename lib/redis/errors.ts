@@ -1,17 +1,17 @@
 /**
- * The errors of the client, told apart by what the caller can do about them: nothing was sent, the outcome is unknown,
- * or the server refused the command.
+ * The errors of the client, by what the caller can do about them: nothing was sent, the outcome is unknown, or the
+ * server refused the command.
  */
 import { reasonOf } from '../base/reason.ts'
-import { HttpError } from '../http/errors.ts'
+import { awayError } from '../http/errors.ts'
 
-/** No connection can be used, so nothing was sent. The message and `cause` give the reason. */
+/** There is no usable connection, so nothing was sent. The message and `cause` give the reason. */
 export class RedisAwayError extends Error {
   override readonly name: string = 'RedisAwayError'
 }
 
 /**
- * The command was sent, but the connection ended before the answer: it may have run. The client does not send it again.
+ * The command was sent, but the connection ended before the answer: it may have run. The client does not resend it.
  */
 export class RedisUnknownOutcomeError extends RedisAwayError {
   override readonly name = 'RedisUnknownOutcomeError'
@@ -33,41 +33,41 @@ export class RedisReplyError extends Error {
   /** The first word of the server's message, such as `WRONGTYPE`. */
   readonly code: string
 
-  /** @param text the server's message, without the leading `-`. Advice is added for known codes */
+  /** @param text the server's message, without the leading `-`; advice is added for known codes */
   constructor(text: string) {
     // The server quotes the arguments of an unknown command, which may include a password.
-    const said = text.replace(/,? with args beginning with: .*$/s, '')
-    const code = /^[A-Z]+/.exec(said)?.[0] ?? 'ERR'
-    const advice = /^ERR max number of clients/.test(said) ? tooMany : (temporary.get(code) ?? lasting.get(code))
-    super(advice === undefined ? said : `${said} (${advice})`)
+    const message = text.replace(/,? with args beginning with: .*$/s, '')
+    const code = /^[A-Z]+/.exec(message)?.[0] ?? 'ERR'
+    const advice = /^ERR max number of clients/.test(message) ? tooMany : (temporary.get(code) ?? lasting.get(code))
+    super(advice === undefined ? message : `${message} (${advice})`)
     this.code = code
   }
 }
 
-/** Codes of errors that end by themselves, with an explanation for the operator. */
+/** Codes of temporary errors, with an explanation for the operator. */
 const temporary: ReadonlyMap<string, string> = new Map([
   ['BUSY', 'a script has been running for too long: see SLOWLOG, or end it with SCRIPT KILL'],
   ['CLUSTERDOWN', 'it is a node of a cluster that is not complete; a single server is needed'],
-  ['LOADING', 'it has been started and reads its data; it answers when that is done'],
+  ['LOADING', 'it is starting and loading its data; it answers when that is done'],
   ['MASTERDOWN', 'it is a replica that has lost its master; name the master'],
   ['MISCONF', 'it cannot write its data to disk, and accepts no changes until it can'],
   ['NOREPLICAS', 'it has fewer replicas than min-replicas-to-write, and accepts no changes until it has them'],
-  ['OOM', 'its memory is full, as maxmemory says: give it more, or let it hold less'],
+  ['OOM', 'its memory is full (maxmemory): give it more, or store less'],
   ['READONLY', 'it is a replica; name the master'],
   ['TRYAGAIN', 'it is a node of a cluster that is being resharded'],
 ])
 
-/** The explanation of an error without a code of its own. */
+/** The explanation of an error without a specific code. */
 const tooMany = 'raise its maxclients, or let fewer connect: each process of svc needs two connections'
 
-/** Codes of errors that the operator has to mend. */
+/** Codes of errors that the operator has to fix. */
 const lasting: ReadonlyMap<string, string> = new Map([
-  ['DENIED', 'its protected mode takes clients of its own machine alone: give it a password, or bind it'],
+  ['DENIED', 'its protected mode accepts only local clients: give it a password, or bind it'],
   ['CROSSSLOT', 'it is a node of a cluster; a single server is needed'],
   ['MOVED', 'it is a node of a cluster; a single server is needed'],
-  ['NOAUTH', 'it wants a password'],
+  ['NOAUTH', 'it requires a password'],
   ['NOPERM', 'the ACL rules of this user do not allow it'],
-  ['WRONGPASS', 'user and password are not those of the server'],
+  ['WRONGPASS', 'the user or the password is wrong'],
 ])
 
 /**
@@ -78,7 +78,7 @@ export function isTemporary(error: unknown): boolean {
   return error instanceof RedisAwayError || (error instanceof RedisReplyError && temporary.has(error.code))
 }
 
-/** The message of a connection error, if there is one. Node's error for a host with several addresses has none. */
+/** Returns the message of a connection error. Node's error for a host with several addresses has only nested ones. */
 export function describe(problem: Error | undefined): string {
   if (!(problem instanceof AggregateError)) return problem?.message ?? 'it does not answer'
   return problem.errors.map((each: unknown) => reasonOf(each)).join(', ')
@@ -89,15 +89,10 @@ export function answerFor(error: unknown): unknown {
   return isTemporary(error) ? awayError(reasonOf(error), error) : error
 }
 
-/** The 503 `shared_away` of a request that needs the shared engine. */
-export function awayError(reason: string, cause?: unknown): HttpError {
-  return new HttpError(503, 'shared_away', reason, { headers: { 'Retry-After': '1' }, cause })
-}
-
 /**
  * Waits for a reply and turns errors into those of a request, as {@link answerFor} does.
- * @param what names the thing asked for in a log line: `a session`
- * @param onProblem called when a server that is connected refuses it for now
+ * @param what names the requested thing in a log line: `a session`
+ * @param onProblem called when a connected server temporarily refuses it
  */
 export async function answered<T>(what: string, reply: Promise<T>, onProblem: (message: string) => void): Promise<T> {
   try {

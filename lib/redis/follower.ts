@@ -1,29 +1,29 @@
 /**
- * Gives a listener the events of a channel: each event after the id that it began with, once, in the order of ids.
- * After an interruption of the connection it reads the missed events, and holds new messages back until then.
+ * Delivers the events of a channel to a listener: each event after its start id, once, in the order of ids. After an
+ * interruption of the connection it reads the missed events, and holds back new messages until then.
  *
- * Surprise: a message may arrive before the answer of the call that published it, since that comes over another
- * connection. An event of this process is therefore held back until its call has been answered. The listener is
- * never called in the turn of the event loop in which a message arrives.
+ * Surprise: a message may arrive before the answer to the call that published it, which comes over another connection.
+ * An event of this process is therefore held back until its call has been answered. The listener is never called in the
+ * turn of the event loop in which a message arrives.
  *
- * Surprise: everybody who reaches the server can publish a message. One that no server has written is only a reason to
- * read the events.
+ * Surprise: anyone with access to the server can publish a message. A message that no svc server has written only
+ * triggers a read of the events.
  */
 import { isJsonLine } from '../base/json-text.ts'
 import type { ChannelEvent, ChannelGap, ChannelListener as ChannelEvents, ChannelRead } from '../events/broker.ts'
-import type { Calls } from './calls.ts'
+import type { Calls } from '../events/calls.ts'
 import { decoded } from './reply.ts'
 import type { ChannelListener } from './subscriber.ts'
 
 interface FollowerOptions {
   readonly calls: Calls
   /** The listener. */
-  readonly hear: ChannelEvents
-  /** Reads the events after an id of the channel, which gets a gap where the server has lost it. */
+  readonly deliver: ChannelEvents
+  /** Reads the events after an id of the channel. Returns a gap when the server has lost that id. */
   readonly read: (since: number) => Promise<ChannelRead>
   /** Called when some of the missed events no longer exist. */
-  readonly onHole: () => void
-  /** Called for a message that no server of this version has published. */
+  readonly onGap: () => void
+  /** Called for a message that no server of this version can have published. */
   readonly onDamaged: () => void
 }
 
@@ -32,22 +32,22 @@ interface Message extends ChannelEvent {
   readonly tag: string
 }
 
-/** An id that is further ahead of this machine's clock, in microseconds, is not trusted. */
-const mostAheadUs = 86_400_000_000
-/** The most messages that are held back while missed events are read. */
-const mostHeld = 10_000
-/** Milliseconds until a failed read is repeated. */
+/** An id further ahead of this machine's clock than this, in microseconds, is not trusted. */
+const maxAheadUs = 86_400_000_000
+/** The maximum of messages held back while missed events are read. */
+const maxHeld = 10_000
+/** Milliseconds before a failed read is repeated. */
 const retryMs = 250
 
 /** Follows one channel for one listener. */
 export class Follower implements ChannelListener {
   readonly #options: FollowerOptions
-  /** The id of the last event that the listener got; undefined before `begin`. */
+  /** The id of the last delivered event; undefined before `begin`. */
   #position: number | undefined = undefined
   /** The events and gaps to deliver next. */
   #due: (Message | ChannelGap)[] = []
   #isConnected = true
-  /** Whether events after `#due` may have been missed. New messages are held back then. */
+  /** Whether events after `#due` may have been missed. If so, new messages are held back. */
   #isBehind = false
   #held: Message[] = []
   /** How many times messages may have been missed. */
@@ -62,10 +62,10 @@ export class Follower implements ChannelListener {
     this.#options = options
   }
 
-  /** Delivers the events after this id from now on. Call it once. */
+  /** Starts delivering the events after this id. Call it once. */
   begin(position: number): void {
     this.#position = position
-    this.#goOn()
+    this.#continue()
   }
 
   /** Ends delivery. */
@@ -77,7 +77,7 @@ export class Follower implements ChannelListener {
   onMessage(message: string): void {
     const event = messageIn(message)
     if (event === undefined) {
-      if (message !== '') this.#options.onDamaged() // The empty one says that events were lost.
+      if (message !== '') this.#options.onDamaged() // An empty message means that events were lost.
       return this.#distrust()
     }
     // A clock that was set back may have given an id that is too low.
@@ -85,7 +85,7 @@ export class Follower implements ChannelListener {
     if (!this.#isBehind) {
       this.#due.push(event)
       this.#schedule()
-    } else if (this.#held.push(event) > mostHeld) this.#miss()
+    } else if (this.#held.push(event) > maxHeld) this.#miss()
   }
 
   onLost(): void {
@@ -96,14 +96,14 @@ export class Follower implements ChannelListener {
 
   onReconnected(): void {
     this.#isConnected = true
-    this.#goOn()
+    this.#continue()
   }
 
-  /** Reads the events in place of a message that cannot be trusted: it may stand for one. */
+  /** Reads the events instead of trusting a message: it may replace a real one. */
   #distrust(): void {
     this.#isBehind = true
     this.#miss()
-    this.#goOn()
+    this.#continue()
   }
 
   #miss(): void {
@@ -111,12 +111,12 @@ export class Follower implements ChannelListener {
     this.#misses += 1
   }
 
-  #goOn(): void {
+  #continue(): void {
     if (this.#isBehind) void this.#catchUp()
     else this.#schedule()
   }
 
-  /** Reads again until no message was missed during the read. Then every held message comes after the events read. */
+  /** Reads again until no message was missed during the read. Then all held messages are newer than the events read. */
   async #catchUp(): Promise<void> {
     if (this.#isReading) return
     this.#isReading = true
@@ -129,7 +129,7 @@ export class Follower implements ChannelListener {
         if (misses === this.#misses) this.#take(read)
       }
     } catch {
-      // The server is away or refuses for now, which is logged elsewhere. Messages are held back until it can be read.
+      // The server is away or refuses temporarily, which is logged elsewhere. Messages are held back meanwhile.
       this.#retry = setTimeout(() => void this.#catchUp(), retryMs).unref()
     } finally {
       this.#isReading = false
@@ -138,10 +138,10 @@ export class Follower implements ChannelListener {
 
   #take({ events, lastId, gap }: ChannelRead): void {
     if (gap) {
-      this.#options.onHole()
+      this.#options.onGap()
       this.#due.push({ id: events[0] === undefined ? lastId : events[0].id - 1, gap })
     }
-    // Not as the arguments of one call: there may be more events than fit on the stack.
+    // Not with spread arguments: there may be more events than fit on the stack.
     for (const { id, text } of events) this.#due.push({ id, text, tag: '' })
     for (const held of this.#held) this.#due.push(held)
     this.#held = []
@@ -167,16 +167,16 @@ export class Follower implements ChannelListener {
         break
       }
       this.#position = due.id
-      this.#options.hear('gap' in due ? due : { id: due.id, text: due.text })
+      this.#options.deliver('gap' in due ? due : { id: due.id, text: due.text })
     }
     this.#due.splice(0, at)
   }
 }
 
-/** Reads a message: id, tag and text, separated by a space each. Returns undefined for any other. */
+/** Parses a message: id, tag and text, separated by spaces. Returns undefined for any other. */
 function messageIn(message: string): Message | undefined {
   const [, digits = '', tag = '', sent = ''] = /^(\d{1,16}) (\S+) (.*)$/s.exec(message) ?? []
   const [id, text] = [Number(digits), decoded(sent)]
-  const isPlausible = id > 0 && id <= Date.now() * 1000 + mostAheadUs
+  const isPlausible = id > 0 && id <= Date.now() * 1000 + maxAheadUs
   return isPlausible && text !== undefined && isJsonLine(text) ? { id, tag, text } : undefined
 }

@@ -1,6 +1,6 @@
 /**
- * Keeps one connection to a server open: opens another one whenever it ends. The pauses in between grow and are random,
- * so that many processes do not reconnect at the same moment.
+ * Keeps one connection to a server open: reopens it whenever it ends, after growing random pauses, so that many
+ * processes do not reconnect at the same moment.
  */
 import { performance } from 'node:perf_hooks'
 import type { Beating } from '../base/heartbeat.ts'
@@ -9,11 +9,11 @@ import { describe, RedisAwayError, RedisForeignError, RedisReplyError } from './
 
 /**
  * `connecting`: waiting for the first connection, for `connectTimeoutMs` at most; `away`: there is no connection, and
- * attempts go on; `closed`: there will be none.
+ * attempts continue; `closed`: no more attempts.
  */
 export type RedisState = 'connecting' | 'ready' | 'away' | 'closed'
 
-/** The options of a link: those of its connections, and its own. */
+/** The options of a link and of its connections. */
 export interface LinkOptions extends Omit<ConnectionOptions, 'onReady' | 'onEnd'> {
   /** A random number from 0 to below 1. */
   readonly random: () => number
@@ -22,14 +22,14 @@ export interface LinkOptions extends Omit<ConnectionOptions, 'onReady' | 'onEnd'
 }
 
 /**
- * The longest pause in milliseconds after the first failure, which doubles with each failure, and after any failure.
+ * The maximum pause in milliseconds after the first failure, which doubles with each failure, and after any failure.
  */
 const firstPauseMs = 50
 const maxPauseMs = 1000
-/** A connection that ends within this time counts as another failure. */
+/** A connection that ends within this time, in milliseconds, counts as another failure. */
 const steadyMs = 1000
 
-/** A connection that is opened again whenever it ends. */
+/** A connection that is reopened whenever it ends. */
 export class Link implements Beating {
   readonly #options: LinkOptions
   #pauseTimer: NodeJS.Timeout | undefined = undefined
@@ -45,7 +45,7 @@ export class Link implements Beating {
   #closing: Promise<void> | undefined = undefined
   #onClosed = (): void => {}
 
-  /** Begins to connect at once. */
+  /** Starts connecting at once. */
   constructor(options: LinkOptions) {
     this.#options = options
     options.heartbeat.add(this)
@@ -83,7 +83,7 @@ export class Link implements Beating {
   }
 
   /**
-   * Resolves when all awaited replies have come and the connection has ended. A second call returns the same promise.
+   * Resolves after all pending replies, when the connection has ended. A second call returns the same promise.
    */
   close(): Promise<void> {
     return (this.#closing ??= this.#close())
@@ -119,7 +119,7 @@ export class Link implements Beating {
     this.#current = undefined
     if (this.#state === 'closed') return this.#onClosed()
     if (this.#state === 'ready' && performance.now() - this.#readyAt >= steadyMs) this.#failures = 0
-    // The reason of an earlier attempt says more.
+    // The error of an earlier attempt explains more.
     if (!(this.#problem instanceof RedisReplyError && isBareLoss(problem))) this.#problem = problem
     const longestMs = Math.min(maxPauseMs, firstPauseMs * 2 ** this.#failures)
     this.#failures += 1
@@ -135,7 +135,7 @@ export class Link implements Beating {
   }
 }
 
-/** Whether a server closed a connection before it was written to, so that the reason it gave was lost. */
+/** Whether the server closed the connection during a write, so that the reason it sent was lost. */
 function isBareLoss(problem: Error): boolean {
   const { code } = problem as NodeJS.ErrnoException
   return code === 'EPIPE' || code === 'ECONNRESET'

@@ -1,21 +1,20 @@
 /**
- * The scripts of a queue; each runs as one step. The events of a queue are a list; each begins with its time in
- * microseconds since 1970. A hash beside it holds the limits of the last push: `most` events, their `age` in
+ * The scripts of a queue; each runs atomically. The events of a queue are a list; each begins with its time in
+ * microseconds since 1970. A separate hash holds the limits of the last push: `most` events, their `age` in
  * microseconds, the `life` of an unused queue in milliseconds. The events that a process has taken stay in a hash of
- * that process, by token, until a client got them.
+ * that process, by token, until a client has received them.
  *
- * Surprise: `take` may arrive after its process has given up waiting for it and has asked to put the event back on
- * another connection. So `restore` leaves a mark for a token that it does not find, and `take` does nothing when it
- * finds one.
+ * Surprise: `take` may arrive after its process has stopped waiting for it and has requested `restore` on another
+ * connection. So `restore` leaves a mark for a token that it does not find, and `take` does nothing when it finds one.
  *
- * Surprise: a server without memory refuses only commands that add, and it must refuse them before a script has changed
- * anything. So scripts that add begin with that, and scripts that take out begin with commands that remove.
+ * Surprise: a server that is out of memory refuses only commands that add, and it must do so before a script changes
+ * anything. So scripts that add begin with the addition, and scripts that take begin with commands that remove.
  */
 import type { Redis } from './client.ts'
 
 /**
- * `trim` drops the events beyond the limits, the oldest first, and returns how many. An event without a time was not
- * pushed by a server: it counts as too old.
+ * `trim` drops the events beyond the limits, the oldest first, and returns their number. An event without a time was
+ * not pushed by svc: it counts as too old.
  */
 const begin = `
 local time = redis.call('TIME')
@@ -55,7 +54,7 @@ local takenLife = math.min(life, 86400000)`
 
 /**
  * KEYS: events, limits. ARGV: the maximum number of events, `age`, `life`, the channel of PUBLISH, the text. Returns
- * how many events were dropped.
+ * the number of dropped events.
  */
 const push = `${begin}
 local count = redis.call('RPUSH', KEYS[1], string.format('%.0f ', now) .. ARGV[5])
@@ -70,8 +69,8 @@ redis.call('PUBLISH', ARGV[4], '')
 return dropped`
 
 /**
- * KEYS: events, limits, the events taken by this process. ARGV: the token of this call. Returns how many events were
- * dropped, how many are left, and the event, which is missing when the queue is empty.
+ * KEYS: events, limits, the events taken by this process. ARGV: the token of this call. Returns the number of dropped
+ * events, the number of events left, and the event, which is missing when the queue is empty.
  */
 const take = `${begin}${limits}
 if redis.call('HEXISTS', KEYS[3], ARGV[1]) == 1 then return {0, 0} end
@@ -84,7 +83,7 @@ return {dropped, redis.call('LLEN', KEYS[1]), event}`
 
 /**
  * KEYS: events, limits, the events taken by a process. ARGV: the channel of PUBLISH, the token of the event to put
- * back. Running it twice has the effect of running it once. Returns how many events were dropped.
+ * back. It is idempotent. Returns the number of dropped events.
  */
 const restore = `${begin}${limits}
 local event = redis.call('HGET', KEYS[3], ARGV[2])
@@ -100,7 +99,7 @@ live(life)
 redis.call('PUBLISH', ARGV[1], '')
 return dropped`
 
-/** KEYS: events, limits. Returns how many events were dropped and how many are left. */
+/** KEYS: events, limits. Returns the number of dropped events and of events left. */
 const sweep = `${begin}${limits}
 local dropped = trim(most, age)
 return {dropped, redis.call('LLEN', KEYS[1])}`

@@ -1,41 +1,41 @@
 /**
- * The queues of the broker over Redis. One script pushes an event, one takes an event. An event that was taken stays in
- * Redis under a token until a client got it: so no event is lost when an answer is.
+ * The queues of the Redis broker. One script pushes an event, one takes an event. A taken event stays in Redis under a
+ * token until a client has received it, so no event is lost when a reply is.
  */
 import { isJsonLine } from '../base/json-text.ts'
 import type { QueueEvent, SourceLimits, Unsubscribe } from '../events/broker.ts'
-import { eventText, limitArguments, type BrokerParts } from './broker-parts.ts'
+import { eventText, limitArguments, type BrokerContext } from './broker-context.ts'
 import { answered, RedisUnknownOutcomeError } from './errors.ts'
 import { createQueueScripts } from './queue-scripts.ts'
 import { decoded, encoded, integerIn, listIn, textIn, type Reply } from './reply.ts'
 
-/** An event that was taken. Its token is the tag of the call that took it. */
+/** A taken event. Its token is the tag of the call that took it. */
 interface TakenEvent extends QueueEvent {
   readonly token: string
 }
 
-/** As `Broker` describes each function. */
+/** See `Broker` for each function. */
 export class RedisQueues {
-  readonly #parts: BrokerParts
+  readonly #context: BrokerContext
   readonly #scripts: ReturnType<typeof createQueueScripts>
-  /** The queues that may hold events which this process has pushed. */
+  /** The queues that may hold events pushed by this process. */
   readonly #pushed = new Set<string>()
-  /** Tokens of events to put back as soon as the server can be asked, in the order of taking, with their queues. */
-  readonly #owed = new Map<string, string>()
+  /** Tokens of events to put back as soon as the server is available, in the order of taking, with their queues. */
+  readonly #toRestore = new Map<string, string>()
   readonly #stopWatching: () => void
   dropped = 0
 
-  constructor(parts: BrokerParts) {
-    this.#parts = parts
-    this.#scripts = createQueueScripts(parts.redis)
-    this.#stopWatching = parts.redis.onState((state) => {
-      if (state === 'ready') this.#restoreOwed()
+  constructor(context: BrokerContext) {
+    this.#context = context
+    this.#scripts = createQueueScripts(context.redis)
+    this.#stopWatching = context.redis.onState((state) => {
+      if (state === 'ready') this.#restorePending()
     })
   }
 
   push(name: string, text: string, limits: SourceLimits): Promise<void> {
     return this.#run('an event', async () => {
-      const values = [...limitArguments(limits), this.#placeOf(name), eventText(text)]
+      const values = [...limitArguments(limits), this.#pubSubOf(name), eventText(text)]
       this.dropped += integerIn(await this.#scripts.push.run(this.#keysOf(name), ...values))
       this.#pushed.add(name)
     })
@@ -46,47 +46,47 @@ export class RedisQueues {
       const event = await this.#run('an event', (token) => this.#take(name, token))
       if (event !== 'damaged') return event
       this.dropped += 1
-      this.#parts.onProblem(`queue "${name}": an event in the shared engine is damaged and was dropped`)
+      this.#context.onProblem(`queue "${name}": an event in the shared engine is damaged and was dropped`)
     }
   }
 
-  /** When the server is away, the event is put back once it is there again. */
+  /** Puts an event back. When the server is away, this happens once it is back. */
   putBack(name: string, event: QueueEvent): Promise<void> {
     const { token } = event as TakenEvent // Callers pass what take() returned.
     return this.#run('an event', () => this.#restore(name, token))
   }
 
   handedOut(name: string, event: QueueEvent): void {
-    this.#forget(name, (event as TakenEvent).token) // As above.
+    this.#forget(name, (event as TakenEvent).token) // Returned by take(), too.
   }
 
   onAvailable(name: string, listener: () => void): Promise<Unsubscribe> {
     const onLost = (): void => {}
-    const heard = { onMessage: listener, onLost, onReconnected: listener } // Messages may have been missed.
-    return this.#run('a subscription', () => this.#parts.redis.subscribe(this.#placeOf(name), heard))
+    const subscriber = { onMessage: listener, onLost, onReconnected: listener } // Messages may have been missed.
+    return this.#run('a subscription', () => this.#context.redis.subscribe(this.#pubSubOf(name), subscriber))
   }
 
-  /** Drops events that are too old from the queues that this process pushes to. The next sweep repeats a failure. */
+  /** Drops expired events from the queues that this process pushes to. The next sweep retries a failure. */
   async sweep(): Promise<void> {
-    this.#restoreOwed()
+    this.#restorePending()
     await Promise.allSettled([...this.#pushed].map((name) => this.#sweep(name)))
   }
 
-  /** Puts back what is owed. When the server is away, it expires there within a day. */
+  /** Puts back the events that are due. When the server is away, they expire there within a day. */
   async close(): Promise<void> {
     this.#stopWatching()
-    this.#restoreOwed()
-    await this.#parts.calls.settled()
+    this.#restorePending()
+    await this.#context.calls.settled()
   }
 
   #forget(name: string, token: string): void {
-    const { redis, calls } = this.#parts
-    redis.command('HDEL', this.#takenKeyOf(name, calls.process), token).catch(() => {}) // Then it expires.
+    const { redis, calls } = this.#context
+    redis.command('HDEL', this.#takenKeyOf(name, calls.process), token).catch(() => {}) // If this fails, it expires.
   }
 
   async #take(name: string, token: string): Promise<TakenEvent | 'damaged' | undefined> {
     try {
-      const keys = [...this.#keysOf(name), this.#takenKeyOf(name, this.#parts.calls.process)]
+      const keys = [...this.#keysOf(name), this.#takenKeyOf(name, this.#context.calls.process)]
       const [dropped, left, event] = listIn(await this.#scripts.take.run(keys, token))
       this.dropped += integerIn(dropped)
       if (event === undefined) return undefined
@@ -95,7 +95,7 @@ export class RedisQueues {
       this.#forget(name, token)
       return 'damaged'
     } catch (error) {
-      if (error instanceof RedisUnknownOutcomeError) this.#owed.set(token, name)
+      if (error instanceof RedisUnknownOutcomeError) this.#toRestore.set(token, name)
       throw error
     }
   }
@@ -104,20 +104,20 @@ export class RedisQueues {
     const process = token.slice(0, token.lastIndexOf('.'))
     try {
       const keys = [...this.#keysOf(name), this.#takenKeyOf(name, process)]
-      this.dropped += integerIn(await this.#scripts.restore.run(keys, this.#placeOf(name), token))
-      this.#owed.delete(token)
+      this.dropped += integerIn(await this.#scripts.restore.run(keys, this.#pubSubOf(name), token))
+      this.#toRestore.delete(token)
     } catch (error) {
-      this.#owed.set(token, name)
+      this.#toRestore.set(token, name)
       throw error
     }
   }
 
   /** Puts back the newest event first, so that the oldest is the next to be taken. */
-  #restoreOwed(): void {
-    if (this.#parts.redis.state !== 'ready') return
-    const goOn = (): void => {} // The next sweep or connection tries again.
-    for (const [token, name] of [...this.#owed].reverse()) {
-      this.#run('an event', () => this.#restore(name, token)).catch(goOn)
+  #restorePending(): void {
+    if (this.#context.redis.state !== 'ready') return
+    const ignore = (): void => {} // The next sweep or connection retries.
+    for (const [token, name] of [...this.#toRestore].reverse()) {
+      this.#run('an event', () => this.#restore(name, token)).catch(ignore)
     }
   }
 
@@ -127,27 +127,27 @@ export class RedisQueues {
     if (integerIn(left) === 0) this.#pushed.delete(name)
   }
 
-  /** Runs a call that counts as under way until it is answered. */
+  /** Runs a call that counts as pending until it is answered. */
   #run<T>(what: string, work: (tag: string) => Promise<T>): Promise<T> {
-    const { calls, onProblem } = this.#parts
+    const { calls, onProblem } = this.#context
     return calls.run((tag) => answered(what, work(tag), onProblem))
   }
 
   #keysOf(name: string): [events: string, limits: string] {
-    const { prefix } = this.#parts
+    const { prefix } = this.#context
     return [`${prefix}queue:${encoded(name)}`, `${prefix}queue-limits:${encoded(name)}`]
   }
 
   #takenKeyOf(name: string, process: string): string {
-    return `${this.#parts.prefix}queue-taken:${process}:${encoded(name)}`
+    return `${this.#context.prefix}queue-taken:${process}:${encoded(name)}`
   }
 
-  #placeOf(name: string): string {
-    return `${this.#parts.place}queue:${encoded(name)}`
+  #pubSubOf(name: string): string {
+    return `${this.#context.channelPrefix}queue:${encoded(name)}`
   }
 }
 
-/** Reads an event, which begins with its time; undefined for one that no server has pushed. */
+/** Parses an event, which begins with its time; undefined when no server can have pushed it. */
 function textOf(event: Reply): string | undefined {
   const sent = /^\d+ (.*)$/s.exec(textIn(event))?.[1]
   const text = sent === undefined ? undefined : decoded(sent)

@@ -1,6 +1,6 @@
 /**
- * The values of commands and replies: their types, reading a reply as the type it must have, and text that UTF-8 cannot
- * hold.
+ * The values of commands and replies: their types, reading a reply as its expected type, and encoding text that UTF-8
+ * cannot represent.
  */
 import { RedisProtocolError, RedisReplyError } from './errors.ts'
 
@@ -12,7 +12,7 @@ export type Command = readonly [name: string, ...rest: readonly Argument[]]
 
 /**
  * A reply of the server. A Buffer is a bulk string, which may hold any bytes; a string is a status such as `OK`; null
- * is a missing string or list. An error inside a list, which a script can produce, is a value.
+ * is a missing string or list. An error inside a list, which a script can return, is a value.
  */
 export type Reply = null | number | string | Buffer | RedisReplyError | readonly Reply[]
 
@@ -20,7 +20,7 @@ export type Reply = null | number | string | Buffer | RedisReplyError | readonly
 export function textIn(reply: Reply | undefined): string {
   if (typeof reply === 'string') return reply
   if (Buffer.isBuffer(reply)) return reply.toString()
-  throw unexpected('a text', reply)
+  throw unexpected('a string', reply)
 }
 
 /**
@@ -48,7 +48,7 @@ export function isList(reply: Reply | undefined): reply is readonly Reply[] {
 
 function unexpected(expected: string, reply: Reply | undefined): Error {
   if (reply instanceof RedisReplyError) return reply
-  return new RedisProtocolError(`Redis answered ${kindOf(reply)} in place of ${expected}`)
+  return new RedisProtocolError(`Redis answered ${kindOf(reply)} instead of ${expected}`)
 }
 
 /** Names the type of a reply without its content, which may be secret. */
@@ -61,16 +61,16 @@ function kindOf(reply: Reply | undefined): string {
 }
 
 /**
- * Marks a text that is sent as JSON: one with a lone surrogate, which UTF-8 cannot hold, or one that begins with this.
+ * Marks text that is sent as JSON: text with a lone surrogate, which UTF-8 cannot represent, or that begins with this.
  */
 const escaped = '\uffff'
 
-/** Encodes any string so that UTF-8 keeps it. Different strings have different encodings. */
+/** Encodes any string so that UTF-8 preserves it. Different strings have different encodings. */
 export function encoded(text: string): string {
   return text.startsWith(escaped) || /\p{Surrogate}/u.test(text) ? escaped + JSON.stringify(text) : text
 }
 
-/** Reverses {@link encoded}; undefined for text that it cannot have made. */
+/** Reverses {@link encoded}; undefined for text that it cannot have produced. */
 export function decoded(text: string): string | undefined {
   if (!text.startsWith(escaped)) return text
   try {

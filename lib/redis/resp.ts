@@ -2,7 +2,7 @@
  * RESP2, the second version of the Redis protocol (https://redis.io/docs/latest/develop/reference/protocol-spec/):
  * parses replies from chunks of any size, and writes commands.
  *
- * Surprise: a bulk string is not copied: as long as it is in use, it keeps the whole piece of input in memory.
+ * Surprise: a bulk string is not copied: while it is in use, it keeps the whole input chunk in memory.
  */
 import { RedisProtocolError, RedisReplyError } from './errors.ts'
 import type { Command, Reply } from './reply.ts'
@@ -10,13 +10,13 @@ import type { Command, Reply } from './reply.ts'
 /** A list that is being read. */
 interface OpenList {
   readonly items: Reply[]
-  /** How many items are still missing; from 1. */
+  /** The number of missing items, from 1. */
   missing: number
 }
 
-/** The most bytes of one reply, framing included. */
+/** The maximum bytes of one reply, including framing. */
 const maxBytes = 64 * 2 ** 20
-/** The longest incomplete line that is kept; a complete one may be longer. */
+/** The maximum length of an incomplete line; a complete one may be longer. */
 const maxLineBytes = 65_536
 const [lineFeed, carriageReturn] = [10, 13]
 const [minus, plus, colon, dollar, asterisk] = [0x2d, 0x2b, 0x3a, 0x24, 0x2a]
@@ -26,7 +26,7 @@ export class ReplyParser {
   readonly #onReply: (reply: Reply) => void
   /** The incomplete lists, the outermost first. */
   readonly #open: OpenList[] = []
-  /** An incomplete line or bulk string in pieces, and their length together. */
+  /** An incomplete line or bulk string in pieces, and their total length. */
   #pieces: Buffer[] = []
   #held = 0
   /** The length at which an incomplete bulk string is complete. */
@@ -47,7 +47,7 @@ export class ReplyParser {
     this.#pieces.push(chunk)
     this.#held += chunk.length
     if (this.#held < this.#wanted) return
-    // An unfinished line has no line feed yet. To search all of it again with each piece would take quadratic time.
+    // An unfinished line has no line feed yet. Searching all of it again with each chunk would take quadratic time.
     if (this.#wanted === 0 && this.#held <= maxLineBytes && !chunk.includes(lineFeed)) return
     this.#wanted = 0
     const bytes = this.#pieces.length === 1 ? chunk : Buffer.concat(this.#pieces)
@@ -57,7 +57,7 @@ export class ReplyParser {
     this.#pieces = this.#held === 0 ? [] : [bytes.subarray(at)]
   }
 
-  /** Reads a line, with the bulk string behind it. Returns where they end; `from` when they are incomplete. */
+  /** Reads a line and the bulk string that follows. Returns where they end; `from` when they are incomplete. */
   #readNext(bytes: Buffer, from: number): number {
     const next = bytes.indexOf(lineFeed, from) + 1
     if (next === 0) {
@@ -85,7 +85,7 @@ export class ReplyParser {
     else if (kind === colon) this.#take(integerOf(line))
     else if (kind === plus) this.#take(line.toString('utf8', 1, line.length - 2))
     else if (kind === minus) this.#take(new RedisReplyError(line.toString('utf8', 1, line.length - 2)))
-    else throw malformed('no reply', line)
+    else throw malformed('an invalid reply', line)
     return end
   }
 
@@ -96,37 +96,37 @@ export class ReplyParser {
 
   /** Adds a value to the innermost list, and each list that becomes complete to the list around it. */
   #take(value: Reply): void {
-    let whole = value
+    let complete = value
     for (let list = this.#open.at(-1); list !== undefined; list = this.#open.at(-1)) {
-      list.items.push(whole)
+      list.items.push(complete)
       list.missing -= 1
       if (list.missing > 0) return
       this.#open.pop()
-      whole = list.items
+      complete = list.items
     }
     this.#bytes = 0
-    this.#onReply(whole)
+    this.#onReply(complete)
   }
 }
 
-/** Reads a length from 0; -1 stands for null. */
+/** Reads a length from 0, or -1 for null. */
 function lengthIn(line: Buffer): number {
   const length = integerOf(line)
-  if (length < -1) throw malformed('a wrong length', line)
+  if (length < -1) throw malformed('an invalid length', line)
   return length
 }
 
-/** Reads the integer behind the first character. Rejects integers that a number cannot hold exactly. */
+/** Reads the integer after the first character. Rejects integers that a number cannot represent exactly. */
 function integerOf(line: Buffer): number {
   const text = line.toString('latin1', 1, line.length - 2)
   const value = Number(text)
   if (/^[+-]?\d+$/.test(text) && Number.isSafeInteger(value)) return value
-  throw malformed('a wrong integer', line)
+  throw malformed('an invalid integer', line)
 }
 
 function bulkIn(bytes: Buffer, from: number, end: number): Buffer {
   if (bytes[end] === carriageReturn && bytes[end + 1] === lineFeed) return bytes.subarray(from, end)
-  throw new RedisProtocolError('Redis sent a bulk string of another length than it said')
+  throw new RedisProtocolError('Redis sent a bulk string that differs from its announced length')
 }
 
 function malformed(what: string, line: Buffer): RedisProtocolError {

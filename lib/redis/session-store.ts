@@ -1,11 +1,11 @@
 /**
  * Sessions in Redis or Valkey, for processes on one machine or on many. A session is a hash; reading it is one command,
- * changing it is another, and Redis deletes it when it expires. The hash has the session's fields, each behind a colon,
- * and `v`, the version of this format.
+ * changing it is another, and Redis deletes it when it expires. The hash has the session's fields, each prefixed with a
+ * colon, and `v`, the version of this format.
  *
- * A key contains the SHA-256 of the session id, so nobody can sign in with a list of the keys or a dump.
+ * A key contains the SHA-256 of the session id, so a list of keys or a dump is not enough to sign in.
  *
- * Redis does not report the keys that it evicts at `maxmemory`, so no session counts as evicted.
+ * Redis does not report keys evicted at `maxmemory`, so no session counts as evicted.
  */
 import { createHash } from 'node:crypto'
 import type { FieldChanges, Fields, SessionStore, StoreCounts, StoredSession } from '../session/store.ts'
@@ -14,17 +14,17 @@ import { answered } from './errors.ts'
 import { decoded, encoded, integerIn, listIn, textIn, type Argument, type Reply } from './reply.ts'
 
 interface RedisSessionStoreOptions {
-  /** It stays open when the store is closed. */
+  /** Stays open when the store is closed. */
   readonly redis: Redis
   /** The prefix of every key, such as `svc:`. */
   readonly prefix: string
   /**
-   * Checks the fields of a session. Returns what is wrong with them, and the session counts as damaged, or undefined.
+   * Checks the fields of a session. Returns what is wrong with them, in which case the session counts as damaged.
    */
   readonly problemOf: (fields: Fields) => string | undefined
   /**
-   * Called for each damaged session, and each time a server that is connected refuses a command,
-   * for example for want of memory.
+   * Called for each damaged session, and each time a connected server refuses a command, for example for lack of
+   * memory.
    */
   readonly onProblem: (message: string) => void
 }
@@ -39,11 +39,11 @@ if #fields == 0 then return false end
 return {redis.call('PTTL', KEYS[1]), fields}`
 
 /**
- * ARGV: milliseconds to live, or '' to keep the time; how many strings follow that set fields, these in pairs, then the
- * names of fields to remove.
+ * ARGV: milliseconds to live, or '' to keep the expiry; the number of strings that set fields, these strings in pairs,
+ * then the names of fields to remove.
  *
- * HSET comes first in every script: a server without memory refuses it alone, and only as the first change of a script.
- * So either nothing is changed or everything is.
+ * HSET comes first in every script: a server that is out of memory refuses only this command, and only as the first
+ * change of a script. So either nothing is changed or everything is.
  */
 const change = `
 local function change(key)
@@ -98,28 +98,28 @@ export class RedisSessionStore implements SessionStore {
 
   async read(id: string): Promise<StoredSession | undefined> {
     const key = this.#keyOf(id)
-    const reply = await this.#telling(this.#scripts.read.run([key]))
+    const reply = await this.#run(this.#scripts.read.run([key]))
     return reply === null ? undefined : this.#sessionIn(reply, key)
   }
 
   async create(id: string, fields: Fields, ttlMs: number): Promise<void> {
     const values = valuesOf({ ...noChanges, set: fields }, ttlMs, ['v', version])
-    await this.#telling(this.#scripts.create.run([this.#keyOf(id)], ...values))
+    await this.#run(this.#scripts.create.run([this.#keyOf(id)], ...values))
   }
 
   async merge(id: string, changes: FieldChanges, ttlMs: number | undefined): Promise<boolean> {
-    const reply = await this.#telling(this.#scripts.merge.run([this.#keyOf(id)], ...valuesOf(changes, ttlMs)))
+    const reply = await this.#run(this.#scripts.merge.run([this.#keyOf(id)], ...valuesOf(changes, ttlMs)))
     return integerIn(reply) === 1
   }
 
   async rename(id: string, newId: string, changes: FieldChanges, ttlMs: number): Promise<boolean> {
     const keys = [this.#keyOf(id), this.#keyOf(newId)]
-    const reply = await this.#telling(this.#scripts.rename.run(keys, ...valuesOf(changes, ttlMs)))
+    const reply = await this.#run(this.#scripts.rename.run(keys, ...valuesOf(changes, ttlMs)))
     return integerIn(reply) === 1
   }
 
   async destroy(id: string): Promise<void> {
-    await this.#telling(this.#options.redis.command('DEL', this.#keyOf(id)))
+    await this.#run(this.#options.redis.command('DEL', this.#keyOf(id)))
   }
 
   /** Redis deletes expired sessions. */
@@ -133,7 +133,7 @@ export class RedisSessionStore implements SessionStore {
     return `${this.#options.prefix}session:${createHash('sha256').update(id).digest('base64url')}`
   }
 
-  #telling(reply: Promise<Reply>): Promise<Reply> {
+  #run(reply: Promise<Reply>): Promise<Reply> {
     return answered('a session', reply, this.#options.onProblem)
   }
 
@@ -141,14 +141,14 @@ export class RedisSessionStore implements SessionStore {
     const [remaining, pairs] = listIn(reply)
     const remainingMs = integerIn(remaining)
     if (remainingMs === 0) return undefined
-    if (remainingMs < 0) return this.#tellDamaged(key, 'it has no end')
+    if (remainingMs < 0) return this.#reportDamaged(key, 'it has no expiry')
     const fields = fieldsIn(listIn(pairs))
-    if (typeof fields === 'string') return this.#tellDamaged(key, fields)
+    if (typeof fields === 'string') return this.#reportDamaged(key, fields)
     const problem = this.#options.problemOf(fields)
-    return problem === undefined ? { fields, remainingMs } : this.#tellDamaged(key, problem)
+    return problem === undefined ? { fields, remainingMs } : this.#reportDamaged(key, problem)
   }
 
-  #tellDamaged(key: string, problem: string): undefined {
+  #reportDamaged(key: string, problem: string): undefined {
     this.#damaged += 1
     this.#options.onProblem(`the session under the key ${key} is damaged and was ignored: ${problem}`)
   }
@@ -162,12 +162,12 @@ function valuesOf(
 ): Argument[] {
   const pairs = [...first]
   for (const [name, text] of set) pairs.push(fieldOf(name), encoded(text))
-  // Redis accepts whole milliseconds only, and at least one.
+  // Redis accepts only whole milliseconds, at least one.
   const time = ttlMs === undefined ? '' : Math.max(1, Math.round(ttlMs))
   return [time, pairs.length, ...pairs, ...[...removed].map(fieldOf)]
 }
 
-/** Reads the fields of a hash. Returns what is wrong with it as a string. */
+/** Reads the fields of a hash. Returns a string with the problem if there is one. */
 function fieldsIn(pairs: readonly Reply[]): Fields | string {
   const fields = new Map<string, string>()
   let found: string | undefined
@@ -176,7 +176,7 @@ function fieldsIn(pairs: readonly Reply[]): Fields | string {
     const name = field.startsWith(':') ? decoded(field.slice(1)) : undefined
     const text = decoded(textIn(pairs[at + 1]))
     if (field === 'v') found = text
-    else if (name === undefined || text === undefined) return 'it has a field that no session has'
+    else if (name === undefined || text === undefined) return 'it has an unknown field'
     else fields.set(name, text)
   }
   return found === version ? fields : `its version is not ${version}`

@@ -1,5 +1,5 @@
 /**
- * Subscriptions to channels of PUBLISH, on a connection of their own: after SUBSCRIBE a connection accepts no other
+ * Subscriptions to channels of PUBLISH, on a separate connection: after SUBSCRIBE a connection accepts no other
  * commands. The first subscription opens it. A new connection subscribes to all channels again.
  */
 import type { Connection } from './connection.ts'
@@ -10,9 +10,9 @@ import { Link, type LinkOptions, type RedisState } from './link.ts'
 export interface ChannelListener {
   /** Called with each message, decoded as UTF-8, in the order of the server. */
   onMessage(text: string): void
-  /** The connection has ended: there are no messages until `onReconnected`. Attempts to reconnect go on. */
+  /** The connection has ended: there are no messages until `onReconnected`. Attempts to reconnect continue. */
   onLost(problem: RedisAwayError): void
-  /** The server has confirmed the subscription again. Messages published in between were missed. */
+  /** The server has confirmed the subscription again. Messages published meanwhile were missed. */
   onReconnected(): void
 }
 
@@ -52,7 +52,7 @@ export class Subscriber {
     this.#probe = probe
   }
 
-  /** Why there is no connection; undefined while there is one, it is being opened, or none is wanted. */
+  /** Why there is no connection; undefined while there is one, it is being opened, or none is needed. */
   get problem(): Error | undefined {
     return this.#link?.state === 'away' ? this.#link.problem : undefined
   }
@@ -63,7 +63,7 @@ export class Subscriber {
     return isSubscribed ? this.#link?.connection : undefined
   }
 
-  /** As `Redis.subscribe`. */
+  /** See `Redis.subscribe`. */
   subscribe(name: string, listener: ChannelListener): Promise<Unsubscribe> {
     return new Promise((resolve, reject) => {
       if (this.#isClosed) return reject(new RedisAwayError(`The client of ${this.#options.target.label} is closed`))
@@ -129,8 +129,8 @@ export class Subscriber {
   }
 
   /**
-   * The server refuses SUBSCRIBE, for example by its ACL. Listeners that had a subscription lose it with the
-   * connection.
+   * The server refuses SUBSCRIBE, for example by its ACL. Listeners with a confirmed subscription lose it with
+   * the connection.
    */
   #refused(channel: Channel, connection: Connection, error: Error): void {
     this.#rejectWaiting(channel, error)

@@ -1,19 +1,24 @@
 /**
- * The context member of routing: `url(name, params)`, the path of a named route.
+ * The context member `url(name, params)`, which builds the path of a named route.
  */
 import type { Feature } from '../http/features.ts'
 import { buildPath } from './pattern.ts'
 import type { Registry } from './registry.ts'
+import type { UrlBuilder } from './route.ts'
 
 /**
- * Makes the feature for a server's routes. `url` percent-encodes the parameters; it throws an Error when no route has
- * the name, or a parameter is missing.
+ * Makes the builder for the routes of a server. It throws an Error if the route does not exist, and a TypeError if the
+ * parameters are not those of its pattern.
  */
-export function routingFeature(registry: Registry<unknown>): Feature {
-  const url = (name: string, params: Readonly<Record<string, string | number>> = {}): string => {
+export function createUrlBuilder(registry: Pick<Registry<unknown>, 'get'>): UrlBuilder {
+  return (name, params = {}) => {
     const route = registry.get(name)
-    if (route === undefined) throw new Error(`Cannot make the path of route "${name}": no route has that name`)
+    if (route === undefined) throw new Error(`Cannot build the path of route "${name}": no route has that name`)
     return buildPath(route.pattern, params)
   }
+}
+
+/** Makes the feature. */
+export function routingFeature(url: UrlBuilder): Feature {
   return { name: 'routing', members: [{ name: 'url', inViews: 'name', make: () => url }] }
 }

@@ -7,13 +7,13 @@
 
 import { asPropertyName } from '../base/property-name.ts'
 
-/** One segment of a pattern. A literal's `text` is decoded; its `encoded` form is fit for a URL. */
+/** One segment of a pattern. A literal's `text` is decoded; `encoded` is its form in a URL. */
 export type Segment =
   | { readonly kind: 'literal'; readonly text: string; readonly encoded: string }
   | { readonly kind: 'parameter'; readonly name: string }
   | { readonly kind: 'rest'; readonly name: string }
 
-/** A parsed pattern. It does not change and may be shared. */
+/** A parsed pattern. Immutable, may be shared. */
 export interface Pattern {
   /** The pattern as written. */
   readonly text: string
@@ -23,28 +23,28 @@ export interface Pattern {
   readonly names: readonly string[]
 }
 
-/** The text is no pattern. The message names the text, the position (from 1) and what is allowed. */
+/** An invalid pattern. The message has the text, the position (from 1) and what is allowed. */
 export class PatternError extends Error {
   override readonly name = 'PatternError'
 }
 
-/** The most segments of a pattern. It bounds the depth of the tree, and so of the walk through it. */
+/** The maximum number of segments. It bounds the depth of the tree, and so the recursion of a lookup. */
 export const maxSegments = 100
 
 const namePattern = /^[A-Za-z_][A-Za-z0-9_]*$/
 const unprintable = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/
-/** Characters that are never escaped (RFC 3986 section 2.3): most segments have no others. */
+/** Characters that are never escaped (RFC 3986 section 2.3): most segments have only these. */
 const unreserved = /^[A-Za-z0-9._~-]*$/
-/** The same decoded and encoded. */
+/** Literals that are equal in decoded and encoded form. */
 const plainLiteral = /^[A-Za-z0-9_~-][A-Za-z0-9._~-]*$/
-/** The most characters of a value in a message. */
+/** The maximum length of a value in a message. */
 const longestQuote = 120
 const escapeOfPathCharacter = /%(?:24|26|2B|2C|3A|3B|3D|40)/g
 
 /**
- * Reads a pattern.
- * @param text begins with `/`; one slash at its end does not matter
- * @throws PatternError when it is no pattern
+ * Parses a pattern.
+ * @param text begins with `/`; one trailing slash is ignored
+ * @throws PatternError if it is invalid
  */
 export function parsePattern(text: string): Pattern {
   refuseCharacters(text)
@@ -68,18 +68,18 @@ export function parsePattern(text: string): Pattern {
     segments.push(segment)
     start = end + 1
   }
-  // Copies: a list that grew takes more memory than it needs, and there may be many patterns.
+  // Copies: a list that grew takes more memory than necessary, and there may be many patterns.
   return { text, segments: segments.slice(), names: names.slice() }
 }
 
 /**
- * Builds a path of a pattern, percent-encoded, in which the router finds the same parameters.
- * @param params a value for each name; that of a rest may be empty, and its slashes stay slashes
- * @throws TypeError when a value is missing, empty, `.`, `..`, not well-formed, or the pattern does not have its name
+ * Builds a percent-encoded path from a pattern; the router parses it back into the same parameters.
+ * @param params a value for each name; a rest may be empty, and its slashes stay slashes
+ * @throws TypeError if a value is missing, empty, `.`, `..` or not well-formed, or if the pattern has no such name
  */
 export function buildPath(pattern: Pattern, params: Readonly<Record<string, string | number>> = {}): string {
-  const stranger = Object.keys(params).find((name) => !pattern.names.includes(name))
-  if (stranger !== undefined) refuseValue(pattern, stranger, 'the pattern has no such parameter')
+  const unknown = Object.keys(params).find((name) => !pattern.names.includes(name))
+  if (unknown !== undefined) refuseValue(pattern, unknown, 'the pattern has no such parameter')
   let path = ''
   for (const segment of pattern.segments) {
     if (segment.kind === 'literal') {
@@ -93,7 +93,7 @@ export function buildPath(pattern: Pattern, params: Readonly<Record<string, stri
       if (text === '') refuseValue(pattern, segment.name, 'it is empty')
       path += `/${encodeValue(pattern, segment.name, text)}`
     } else {
-      // Browsers take a path that begins with two slashes for another host.
+      // Browsers treat a path that begins with two slashes as another host.
       if (path === '' && text.startsWith('/')) refuseValue(pattern, segment.name, 'it begins with an empty segment')
       path += `/${text.split('/').map((part) => encodeValue(pattern, segment.name, part)).join('/')}`
     }
@@ -102,15 +102,15 @@ export function buildPath(pattern: Pattern, params: Readonly<Record<string, stri
 }
 
 /**
- * Percent-encodes the characters of a text that RFC 3986 section 3.3 does not allow in one segment of a path.
- * @throws URIError when it holds half a surrogate pair
+ * Percent-encodes the characters that RFC 3986 section 3.3 does not allow in a path segment.
+ * @throws URIError if it contains half a surrogate pair
  */
 function encodeSegment(text: string): string {
   if (unreserved.test(text)) return text
   return encodeURIComponent(text).replace(escapeOfPathCharacter, decodeURIComponent)
 }
 
-/** Percent-decodes (RFC 3986 section 2.1, UTF-8). Returns undefined when an escape is wrong or is not UTF-8. */
+/** Percent-decodes (RFC 3986 section 2.1, UTF-8). Returns undefined if an escape is malformed or not UTF-8. */
 export function decodeText(text: string): string | undefined {
   if (!text.includes('%')) return text
   try {
@@ -121,17 +121,17 @@ export function decodeText(text: string): string | undefined {
 }
 
 /**
- * The canonical form of a path: escapes are decoded, except those of `/` and `%`, so that a path and the literals of a
- * pattern that mean the same are the same text.
+ * Returns the canonical form of a path: all escapes are decoded except `/` and `%`, so that equivalent paths and
+ * literals are equal strings.
  * @param path as sent, without query
- * @returns a segment with a wrong encoding stays as it is, and then equals no literal
+ * @returns a segment with a malformed encoding is unchanged, and matches no literal
  */
 export function canonicalPath(path: string): string {
   if (!path.includes('%')) return path
   return path.split('/').map(canonicalSegment).join('/')
 }
 
-/** The canonical form of a literal, which is given decoded. */
+/** Returns the canonical form of a decoded literal. */
 export function canonicalLiteral(text: string): string {
   if (!text.includes('%') && !text.includes('/')) return text
   return text.replaceAll('%', '%25').replaceAll('/', '%2F')
@@ -153,7 +153,7 @@ function parseSegment(text: string, start: number, end: number): Segment {
 function checkName(text: string, start: number, name: string, example: string): string {
   if (name === '') refuse(text, start, `a name is missing: write ${example}`)
   if (!namePattern.test(name)) {
-    const allowed = 'a name is A-Z, a-z, 0-9 and _, up to the next /, and begins with no digit'
+    const allowed = 'a name is A-Z, a-z, 0-9 and _, up to the next /, and does not begin with a digit'
     refuse(text, start + 1, `${allowed}: it is ${quote(name)}`)
   }
   return asPropertyName(name)
@@ -168,10 +168,10 @@ function parseLiteral(text: string, start: number, raw: string): Segment {
   }
   const literal = decodeText(raw)
   if (literal === undefined) {
-    const allowed = 'write two hexadecimal digits a byte of UTF-8, %25 for %'
+    const allowed = 'write two hexadecimal digits per byte of UTF-8, %25 for %'
     refuse(text, start, `${quote(raw)} has a wrong percent-encoding: ${allowed}`)
   }
-  if (literal === '.' || literal === '..') refuse(text, start, 'a segment must not be . or ..: clients take them out')
+  if (literal === '.' || literal === '..') refuse(text, start, 'a segment must not be . or ..: clients remove them')
   if (unprintable.test(literal)) refuse(text, start, 'it encodes a control character')
   return { kind: 'literal', text: literal, encoded: encodeSegment(literal) }
 }
@@ -189,11 +189,11 @@ function refuse(text: string, index: number, reason: string): never {
 }
 
 function encodeValue(pattern: Pattern, name: string, value: string): string {
-  if (value === '.' || value === '..') refuseValue(pattern, name, `clients take the segment ${value} out of a path`)
+  if (value === '.' || value === '..') refuseValue(pattern, name, `clients remove the segment ${value} from a path`)
   try {
     return encodeSegment(value)
   } catch {
-    return refuseValue(pattern, name, 'it holds half a surrogate pair')
+    return refuseValue(pattern, name, 'it contains half a surrogate pair')
   }
 }
 
@@ -201,7 +201,7 @@ function refuseValue(pattern: Pattern, name: string, reason: string): never {
   throw new TypeError(`Cannot build the path of ${pattern.text}: parameter "${name}": ${reason}`)
 }
 
-/** Shows a value from outside in a message: as JSON, so that it has no control character, of about 120 characters. */
+/** Formats external input for a message: as JSON, without control characters, shortened to about 120 characters. */
 export function quote(value: unknown): string {
   const text = typeof value === 'string' && value.length > longestQuote ? `${value.slice(0, longestQuote)}...` : value
   const json = String(JSON.stringify(text))

@@ -1,15 +1,15 @@
 /**
- * The routes of one server: found by method and path for a request, by name elsewhere. System routes (`svc.*`) are
- * ordinary entries.
+ * The routes of one server, by method and path for requests, by name elsewhere. System routes (`svc.*`) are ordinary
+ * entries.
  *
- * `replaceApplication` fills another registry and then takes over what it has: a request sees the old table or the new
- * one, and when filling fails the old one stays.
+ * `replaceApplication` fills a second registry and then takes over its tables: a request sees either the old table or
+ * the new table, and if filling fails, the old one stays.
  */
 import type { ErrorFormat, Match, Route } from './route.ts'
 import type { Pattern } from './pattern.ts'
 import { Trie } from './trie.ts'
 
-/** A route cannot be added, since another route has its name. */
+/** A route cannot be added because its name is taken. */
 export class NameTakenError extends Error {
   override readonly name = 'NameTakenError'
 
@@ -18,34 +18,34 @@ export class NameTakenError extends Error {
   }
 }
 
-/** The form of errors below a prefix of routes. */
+/** The error format below a prefix of routes. */
 export interface PrefixFormat {
-  /** As a pattern without a rest: `/api/:tenant`. */
+  /** A pattern without a rest: `/api/:tenant`. */
   readonly prefix: Pattern
   readonly format: ErrorFormat
 }
 
 /** The table of routes. `T` is what the server runs for a route. */
 export class Registry<T> {
-  /** In the order of registration. */
+  /** In order of registration. */
   #byName = new Map<string, Route<T>>()
   #trie = new Trie<T>()
-  /** The forms of errors below prefixes. */
+  /** The error formats below prefixes. */
   #formats = new Trie<ErrorFormat>()
 
   /**
-   * Finds the route that answers.
-   * @param method in upper case, as HTTP sends it; HEAD also finds what takes GET
+   * Finds the route of a request.
+   * @param method in upper case, as in HTTP; HEAD also matches GET routes
    * @param path as sent, without query, beginning with `/`
-   * @throws HttpError 400 `bad_path_encoding` when the text of a parameter is not percent-encoded UTF-8
+   * @throws HttpError 400 `bad_path_encoding` if a parameter is not percent-encoded UTF-8
    */
   find(method: string, path: string): Match<T> | undefined {
     return this.#trie.find(method, path)
   }
 
   /**
-   * The methods for `Allow` (RFC 9110 section 10.2.1), sorted, with HEAD when there is GET, and with OPTIONS; none when
-   * no pattern matches the path. A route for `*` counts as the ordinary methods.
+   * Returns the methods for `Allow` (RFC 9110 section 10.2.1), sorted, with HEAD if GET is allowed, and with OPTIONS;
+   * empty if no pattern matches the path. A route for `*` counts as the ordinary methods.
    */
   allowed(path: string): readonly string[] {
     const methods = this.#trie.methodsOf(path)
@@ -54,7 +54,7 @@ export class Registry<T> {
 
   /**
    * Adds a route after the others.
-   * @throws NameTakenError when another has its name
+   * @throws NameTakenError if another route has its name
    */
   add(route: Route<T>): void {
     const { name } = route.record
@@ -63,29 +63,28 @@ export class Registry<T> {
     this.#trie.add(route)
   }
 
-  /** The route of a name. */
+  /** Returns the route with a name. */
   get(name: string): Route<T> | undefined {
     return this.#byName.get(name)
   }
 
-  /** All routes in the order of registration; after a reload the system routes come first. */
+  /** Returns all routes in order of registration; after a reload, system routes come first. */
   list(): readonly Route<T>[] {
     return [...this.#byName.values()]
   }
 
   /**
-   * The form of errors of a path that no route answers: that of the prefix that it is below, else `auto`. Of several
-   * prefixes the one counts whose routes the path would lead to.
+   * Returns the error format of an unmatched path: the format of the prefix above it, else `auto`. If several prefixes
+   * match, the usual order of routes decides.
    */
   errorFormatOf(path: string): ErrorFormat {
     return this.#formats.findEncoded('GET', path)?.route.target ?? 'auto'
   }
 
   /**
-   * Replaces all routes except the system's in one step.
-   * @param formats of errors below prefixes, those of now unless given; of two for one prefix the first counts
-   * @throws NameTakenError when two have one name, or one has that of a system route; TypeError when a system route is
-   *   among them. Nothing has changed then.
+   * Replaces all routes except system routes in one step. If it throws, nothing has changed.
+   * @param formats of errors below prefixes; default: unchanged. Of two for one prefix the first counts
+   * @throws NameTakenError for a duplicate name, also with a system route; TypeError if a system route is among them
    */
   replaceApplication(routes: readonly Route<T>[], formats?: readonly PrefixFormat[]): void {
     const kept = this.list().filter((route) => route.system)
@@ -99,8 +98,8 @@ export class Registry<T> {
   }
 
   /**
-   * A route with the same pattern that answers one of this route's methods instead of it: an earlier one when this
-   * route is in the table, else any. Undefined when this route answers, or would answer, all its methods.
+   * Returns a route with the same pattern that answers one of this route's methods instead: an earlier route if this
+   * one is in the table, else any. Undefined if this route answers, or would answer, all its methods.
    */
   shadowedBy({ record, pattern }: Pick<Route<T>, 'record' | 'pattern'>): Route<T> | undefined {
     const leaf = this.#trie.leafOf(pattern)
@@ -110,7 +109,7 @@ export class Registry<T> {
   }
 }
 
-/** The form of errors below a prefix, as a route that takes all that is below. */
+/** Represents an error format as a route that matches everything below its prefix. */
 function belowPrefix({ prefix, format }: PrefixFormat): Route<ErrorFormat> {
   const record = { name: '', url: prefix.text, action: '', method: '*', middleware: '', scope: '' }
   const segments = [...prefix.segments, { kind: 'rest', name: '' } as const]

@@ -1,28 +1,28 @@
 /**
- * The tree of patterns: one edge a segment; literals are tried before the parameter, and that before the rest, with
- * backtracking. With `/a/:x/c` and `/:y/b/d` the path `/a/b/d` goes down `a`, finds no `d` there, comes back and ends
- * at the second pattern.
+ * The tree of patterns: one edge per segment; literals are tried before the parameter, and the parameter before the
+ * rest, with backtracking. With `/a/:x/c` and `/:y/b/d`, a lookup of `/a/b/d` descends into `a`, finds no `d`,
+ * backtracks and matches the second pattern.
  *
- * A find visits a node at most once, since a node's depth is the number of segments before it. Whatever the path is,
- * the work is bounded by the number of nodes no deeper than the path, and the recursion by `maxSegments`.
+ * A lookup visits a node at most once, since a node's depth is the number of segments before it. For any path, the work
+ * is bounded by the number of nodes no deeper than the path, and the recursion by `maxSegments`.
  */
 import { HttpError } from '../http/errors.ts'
 import { canonicalLiteral, canonicalPath, decodeText, quote, type Pattern } from './pattern.ts'
 import type { ErrorFormat, Match, Route } from './route.ts'
 
-/** The methods that `allowed` names for a route that takes every method. */
+/** The methods that `allowed` lists for a route with method `*`. */
 export const ordinaryMethods = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT'] as const
 
 const slashCode = 47
 /** With more literals of one length than this, a segment is looked up in a map. */
-const mostCompared = 8
+const maxCompared = 8
 
 /**
- * The routes that end at one node of the tree, whatever the names of their parameters. The first that takes a method
- * answers it, so those after a `*` route are not reached. GET also serves HEAD.
+ * The routes that end at one node of the tree, whatever the names of their parameters. The first route with a method
+ * answers it, so routes after a `*` route are unreachable. GET also serves HEAD.
  */
 class Leaf<T> {
-  /** By method, the match of the route that answers it; `*` for every other method. The first route's come first. */
+  /** The match by method; `*` for every other method. Matches of the first route come first. */
   readonly #matches = new Map<string, Match<T>>()
 
   /** The route that was added first. */
@@ -31,7 +31,7 @@ class Leaf<T> {
     return match?.route
   }
 
-  /** The route that answers a method, as a match without values, which is made once a route. */
+  /** Returns the route that answers a method, as a shared match without values. */
   pick(method: string): Match<T> | undefined {
     return this.#matches.get(method) ?? this.#matches.get('*')
   }
@@ -45,7 +45,7 @@ class Leaf<T> {
     }
   }
 
-  /** Adds the methods that a route here takes. */
+  /** Adds the methods of the routes at this node. */
   addMethodsTo(methods: Set<string>): void {
     for (const [method, { route }] of this.#matches) {
       if (method === '*') for (const ordinary of ordinaryMethods) methods.add(ordinary)
@@ -62,23 +62,23 @@ interface Literal<T> {
 }
 
 /**
- * The literal children of a node. A segment is compared with those of the same length. When there are many of these, it
- * is looked up in a map instead: hashing a new text takes V8 longer than comparing a few.
+ * The literal children of a node. A segment is compared with the children of the same length. If there are many, it is
+ * looked up in a map instead: hashing a new string takes V8 longer than a few comparisons.
  */
 class Literals<T> {
   readonly #byText = new Map<string, Node<T>>()
   readonly #byLength = new Map<number, Literal<T>[]>()
 
-  /** The child for the segment of a path from `start` to `end`, in canonical form. */
+  /** Finds the child for the path segment from `start` to `end`, in canonical form. */
   find(path: string, start: number, end: number): Node<T> | undefined {
     const candidates = this.#byLength.get(end - start)
     if (candidates === undefined) return undefined
-    if (candidates.length > mostCompared) return this.#byText.get(path.slice(start, end))
+    if (candidates.length > maxCompared) return this.#byText.get(path.slice(start, end))
     for (const { text, node } of candidates) if (path.startsWith(text, start)) return node
     return undefined
   }
 
-  /** The child for a text in canonical form; made when there is none. */
+  /** Returns the child for a text in canonical form; creates it if necessary. */
   childFor(text: string): Node<T> {
     const known = this.#byText.get(text)
     if (known !== undefined) return known
@@ -101,7 +101,7 @@ class Node<T> {
   leaf: Leaf<T> | undefined = undefined
 }
 
-/** A set of routes that is searched by method and path. */
+/** A set of routes, searched by method and path. */
 export class Trie<T> {
   readonly #root = new Node<T>()
 
@@ -110,9 +110,9 @@ export class Trie<T> {
   }
 
   /**
-   * Finds the route that answers.
-   * @param path as sent, without query; one that does not begin with `/`, such as `*`, is not found
-   * @throws PathEncodingError when the text of a parameter is not percent-encoded UTF-8
+   * Finds the route of a request.
+   * @param path as sent, without query; a path that does not begin with `/`, such as `*`, is not found
+   * @throws PathEncodingError if a parameter is not percent-encoded UTF-8
    */
   find(method: string, path: string): Match<T> | undefined {
     if (path.charCodeAt(0) !== slashCode) return undefined
@@ -122,19 +122,19 @@ export class Trie<T> {
     return { route: match.route, values: match.values.map((value) => decodeValue(value, match.route)) }
   }
 
-  /** Like `find`, with the values as they were sent. */
+  /** Like `find`, with undecoded values. */
   findEncoded(method: string, path: string): Match<T> | undefined {
     return path.charCodeAt(0) === slashCode ? walk(this.#root, method, canonicalPath(path), 1, 0) : undefined
   }
 
-  /** The methods that a path takes, with HEAD where GET is, in no order. */
+  /** Returns the methods of a path, unordered, with HEAD if GET is allowed. */
   methodsOf(path: string): Set<string> {
     const methods = new Set<string>()
     if (path.charCodeAt(0) === slashCode) collectMethods(this.#root, canonicalPath(path), 1, methods)
     return methods
   }
 
-  /** The leaf of a pattern, whatever the names of its parameters; undefined when there is none. */
+  /** Returns the leaf of a pattern, whatever the names of its parameters; undefined if there is none. */
   leafOf(pattern: Pattern): Leaf<T> | undefined {
     let node: Node<T> | undefined = this.#root
     for (const segment of pattern.segments) {
@@ -153,7 +153,7 @@ export class Trie<T> {
 
 /**
  * Walks from a node. The values are filled in on the way back, when the route is known.
- * @param start where the next segment begins, beyond the end of the path when there is none
+ * @param start where the next segment begins; beyond the end of the path if there is none
  * @param count the number of parameters so far
  */
 function walk<T>(node: Node<T>, method: string, path: string, start: number, count: number): Match<T> | undefined {
@@ -172,7 +172,7 @@ function walk<T>(node: Node<T>, method: string, path: string, start: number, cou
       if (node.parameter !== undefined) {
         const found = walk(node.parameter, method, path, end + 1, count + 1)
         if (found !== undefined) {
-          const values = found.values as string[] // Made below, for as many as there are.
+          const values = found.values as string[] // Created below in full length.
           values[count] = path.slice(start, end)
           return found
         }
@@ -186,9 +186,9 @@ function walk<T>(node: Node<T>, method: string, path: string, start: number, cou
   return { route: match.route, values }
 }
 
-/** A parameter of the path has a wrong percent-encoding. */
+/** A path parameter has a malformed percent-encoding. */
 export class PathEncodingError extends HttpError {
-  /** The form of errors of the route that the path leads to. */
+  /** The error format of the route of the path. */
   readonly format: ErrorFormat
 
   constructor(value: string, { record }: Route<unknown>) {
@@ -214,7 +214,7 @@ function collectMethods<T>(node: Node<T>, path: string, start: number, methods: 
   if (node.parameter !== undefined) collectMethods(node.parameter, path, end + 1, methods)
 }
 
-/** The leaf of a pattern; made when there is none. */
+/** Returns the leaf of a pattern; creates it if necessary. */
 function leafFor<T>(root: Node<T>, pattern: Pattern): Leaf<T> {
   let node = root
   for (const segment of pattern.segments) {
@@ -230,7 +230,7 @@ function literalOf<T>(node: Node<T>, text: string): Node<T> | undefined {
   return node.literals?.find(canonical, 0, canonical.length)
 }
 
-/** The methods of a record, and HEAD when GET is among them. */
+/** Returns the methods of a record, and HEAD if GET is among them. */
 function methodsTaken(methods: string): string[] {
   const list = methods.split(',')
   return list.includes('GET') && !list.includes('HEAD') ? [...list, 'HEAD'] : list

@@ -1,12 +1,12 @@
 /**
- * Sessions in files: one file per session, in a folder of one process. They survive a restart of the server.
+ * Sessions in files: one file per session, in a folder used by one process. They survive a restart of the server.
  *
- * The name of a file is the SHA-256 of the id, so that a listing or the index of a backup gives no session away. A file
- * is replaced as a whole, but not forced to disk: a power cut may cost the last seconds.
+ * The name of a file is the SHA-256 of the id, so that a listing or a backup index reveals no session. A file is
+ * replaced atomically, but not synced to disk: a power failure may lose the last seconds.
  *
- * The modification time of a file is the time at which the session expires. So to renew a session is to set that time,
- * and a sweep reads no file. The change time, which the system sets, tells how long the session was to live;
- * `session-file.ts` uses it when the clock is set.
+ * The modification time of a file is the expiry of its session. So renewing a session only sets that time, and a sweep
+ * reads no files. The change time, which the system sets, yields the session's time to live; `session-file.ts` uses it
+ * when the clock is set.
  */
 import { createHash } from 'node:crypto'
 import * as fs from 'node:fs/promises'
@@ -38,25 +38,25 @@ interface FileTimes {
   readonly ctimeMs: number
 }
 
-/** Where the sessions are, how they are checked, and what a test replaces. */
+/** Where the sessions are, how they are checked, and what tests replace. */
 interface FileStoreOptions {
-  /** The folder's absolute path. It is made, mode 0700, when it is first needed. No other process may use it. */
+  /** The folder's absolute path. Created on demand, mode 0700. No other process may use it. */
   readonly folder: string
-  /** The problem of the fields of a file; undefined when there is none. A file with a problem counts as damaged. */
+  /** Returns the problem with the fields of a file; undefined if valid. A file with a problem counts as damaged. */
   readonly problemOf: (fields: Fields) => string | undefined
   /** Called once for each damaged file. */
   readonly onProblem: (message: string) => void
-  /** Milliseconds since 1970; `Date.now` unless given. */
+  /** Milliseconds since 1970; default: `Date.now`. */
   readonly now?: () => number
-  /** A clock in milliseconds that does not jump; `performance.now` unless given. */
+  /** A monotonic clock in milliseconds; default: `performance.now`. */
   readonly steadyNow?: () => number
-  /** The file system; `node:fs/promises` unless given. */
+  /** The file system; default: `node:fs/promises`. */
   readonly files?: SessionFiles
 }
 
 const sessionName = /^[0-9a-f]{64}\.json$/
 
-/** A store in files. Nothing is read or made before a session is. */
+/** A store in files. Accesses nothing before the first session. */
 export class FileStore implements SessionStore {
   readonly #folder: string
   readonly #problemOf: (fields: Fields) => string | undefined
@@ -64,9 +64,9 @@ export class FileStore implements SessionStore {
   readonly #now: () => number
   readonly #files: SessionFiles
   readonly #expiry: FileExpiry
-  /** The last change that was begun on a file, by its name; it never rejects. */
+  /** The last change started on a file, by its name; never rejects. */
   readonly #turns = new Map<string, Promise<void>>()
-  /** The damaged files that were reported. */
+  /** The reported damaged files. */
   readonly #reported = new Set<string>()
   #damaged = 0
   #sweeping: Promise<number> | undefined = undefined
@@ -108,7 +108,7 @@ export class FileStore implements SessionStore {
 
   /**
    * The step is done when the old file is removed. If the process is killed just before, the new file stays until it
-   * expires, under an id that no client has, and the old id has what it had before the request, without the changes.
+   * expires, under an id that no client has, and the old id is unchanged.
    */
   rename(id: string, newId: string, changes: FieldChanges, ttlMs: number): Promise<boolean> {
     const name = nameOf(id)
@@ -142,7 +142,7 @@ export class FileStore implements SessionStore {
 
   async close(): Promise<void> {
     this.#closed = true
-    await this.#sweeping?.catch(() => {}) // The caller of sweep() has the failure.
+    await this.#sweeping?.catch(() => {}) // The caller of sweep() gets the failure.
     await Promise.all(this.#turns.values())
   }
 
@@ -150,7 +150,7 @@ export class FileStore implements SessionStore {
     return this.#explained(what, () => this.#inTurn(name, work))
   }
 
-  /** Changes a file after all changes that were begun on it before. */
+  /** Changes a file after all earlier changes to it. */
   #inTurn<T>(name: string, work: () => Promise<T>): Promise<T> {
     const before = this.#turns.get(name)
     const outcome = before === undefined ? work() : before.then(work)
@@ -162,7 +162,7 @@ export class FileStore implements SessionStore {
     return outcome
   }
 
-  /** Adds the folder and what to do to the message of a failure. */
+  /** Adds the folder and advice to the message of a failure. */
   async #explained<T>(what: string, work: () => Promise<T>): Promise<T> {
     try {
       return await work()
@@ -175,11 +175,11 @@ export class FileStore implements SessionStore {
 
   async #load(name: string): Promise<StoredSession | undefined> {
     const path = join(this.#folder, name)
-    const stats = await ifThere(this.#files.lstat(path))
+    const stats = await ifExists(this.#files.lstat(path))
     if (stats === undefined || this.#isExpired(name, stats)) return undefined
     const remainingMs = stats.mtimeMs - this.#now()
-    if (!stats.isFile()) return this.#reportDamaged(name, 'it is no regular file')
-    const bytes = await ifThere(this.#files.readFile(path))
+    if (!stats.isFile()) return this.#reportDamaged(name, 'it is not a regular file')
+    const bytes = await ifExists(this.#files.readFile(path))
     if (bytes === undefined) return undefined
     const fields = fromFileText(bytes)
     if (typeof fields === 'string') return this.#reportDamaged(name, fields)
@@ -216,7 +216,7 @@ export class FileStore implements SessionStore {
 
   async #renew(name: string, ttlMs: number): Promise<boolean> {
     const path = join(this.#folder, name)
-    const stats = await ifThere(this.#files.lstat(path))
+    const stats = await ifExists(this.#files.lstat(path))
     if (stats === undefined || !stats.isFile() || this.#isExpired(name, stats)) return false
     await this.#setExpiry(path, ttlMs)
     this.#expiry.forget(name)
@@ -232,17 +232,17 @@ export class FileStore implements SessionStore {
     return this.#files.utimes(path, now / 1000, (now + ttlMs) / 1000)
   }
 
-  /** Removes a file. Returns false when it is not there. */
+  /** Removes a file. Returns false if it does not exist. */
   async #remove(name: string): Promise<boolean> {
-    const gone = await ifThere(this.#files.unlink(join(this.#folder, name)).then(() => true))
+    const removed = await ifExists(this.#files.unlink(join(this.#folder, name)).then(() => true))
     this.#reported.delete(name)
     this.#expiry.forget(name)
-    return gone === true
+    return removed === true
   }
 
-  /** Visits one file after the other, so that requests are served in between. */
+  /** Visits one file at a time, so that requests are served in between. */
   async #sweep(): Promise<number> {
-    const entries = await ifThere(this.#files.opendir(this.#folder))
+    const entries = await ifExists(this.#files.opendir(this.#folder))
     if (entries === undefined) return 0
     let removed = 0
     for await (const { name } of entries) {
@@ -255,10 +255,10 @@ export class FileStore implements SessionStore {
     return removed
   }
 
-  /** Removes a file that has expired, after all changes that were begun on it. Returns the number of files removed. */
+  /** Removes a file if it has expired, after all earlier changes to it. Returns the number of files removed. */
   #removeIf(name: string, isOver: (times: FileTimes) => boolean): Promise<number> {
     return this.#inTurn(name, async () => {
-      const stats = await ifThere(this.#files.lstat(join(this.#folder, name)))
+      const stats = await ifExists(this.#files.lstat(join(this.#folder, name)))
       if (stats === undefined || !stats.isFile() || !isOver(stats)) return 0
       return (await this.#remove(name)) ? 1 : 0
     })
@@ -269,8 +269,8 @@ function nameOf(id: string): string {
   return `${createHash('sha256').update(id).digest('hex')}.json`
 }
 
-/** The result of a file operation; undefined when the file or its folder is not there. */
-async function ifThere<T>(outcome: Promise<T>): Promise<T | undefined> {
+/** Returns the result of a file operation; undefined if the file or its folder does not exist. */
+async function ifExists<T>(outcome: Promise<T>): Promise<T | undefined> {
   try {
     return await outcome
   } catch (error) {

@@ -1,20 +1,21 @@
 /**
- * The session stores of one machine: in memory, or in files.
+ * The session stores on one machine: in memory, or in files.
  */
 import { problemOfFields } from '../session/fields.ts'
-import type { SessionStore, StorePlace } from '../session/store.ts'
+import type { SessionStore, StoreSettings } from '../session/store.ts'
 import { FileStore } from './file-store.ts'
 import { createMemoryStore } from './memory-store.ts'
 
 /**
- * Opens a store. Throws nothing: a problem with a folder shows when the store is used.
- * @param onProblem called with what the operator should know
+ * Opens a store. Never throws: a problem with a folder shows when the store is used.
+ * @param onProblem called with messages for the operator
  */
-export function openLocalStore(place: StorePlace, onProblem: (message: string) => void): SessionStore {
-  if (place.store === 'memory') {
-    const { max } = place
-    const full = `${max} sessions are there, as many as setup.session.max allows`
-    return createMemoryStore({ max, onFull: () => onProblem(`${full}: from now on the longest unused one goes`) })
+export function openLocalStore(settings: StoreSettings, onProblem: (message: string) => void): SessionStore {
+  if (settings.store === 'memory') {
+    const { max } = settings
+    const full = `the session store is full (setup.session.max is ${max})`
+    const onFull = (): void => onProblem(`${full}: from now on the least recently used session is dropped`)
+    return createMemoryStore({ max, onFull })
   }
-  return new FileStore({ folder: place.folder, problemOf: problemOfFields, onProblem })
+  return new FileStore({ folder: settings.folder, problemOf: problemOfFields, onProblem })
 }

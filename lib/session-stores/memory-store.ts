@@ -1,10 +1,10 @@
 /**
  * Sessions in the memory of this process. They end with it.
  *
- * The sessions are in the order of use, exact to a second: to move one at each use takes 4 % of a request with a
- * session. So the first is the one to drop when the store is full. Nearly all expired sessions are in front too, so a
- * sweep begins there and ends after 1000 live ones: its cost does not grow with the number of sessions. An expired
- * session that a sweep leaves is not returned.
+ * The sessions are in order of use, accurate to a second: moving a session at each use would take 4 % of a request. So
+ * the first is dropped when the store is full. Nearly all expired sessions are in front too, so a sweep begins there
+ * and ends after 1000 live sessions: its cost does not grow with the number of sessions. An expired session that a
+ * sweep misses is never returned.
  */
 import { performance } from 'node:perf_hooks'
 import { applyChanges, type FieldChanges, type Fields } from '../session/store.ts'
@@ -14,19 +14,19 @@ interface Entry {
   /** Replaced, never changed: readers hold it. */
   fields: Fields
   expiresAt: number
-  /** When it was put at the end of the order. */
+  /** When it was moved to the end of the order. */
   movedAt: number
 }
 
-/** How many live sessions a sweep visits before it ends. */
-const sweepBound = 1000
-/** A session that was used again within this time keeps its place in the order. */
+/** The number of live sessions that a sweep visits before it ends. */
+const maxSweptLive = 1000
+/** A session that is used again within this time keeps its position in the order. */
 const movesAfterMs = 1000
 
 /**
- * Makes an empty store, which answers without promises.
- * @param options `max`: the most sessions, from 1; `onFull`: called when a live session is dropped for the first time;
- *   `now`: a clock in milliseconds that does not jump, `performance.now` unless given
+ * Creates an empty store, which returns no promises.
+ * @param options `max`: the maximum of sessions, from 1; `onFull`: called when a live session is dropped for the first
+ *   time; `now`: a monotonic clock in milliseconds, default: `performance.now`
  */
 export function createMemoryStore(options: { max: number; onFull: () => void; now?: () => number }): MemoryStore {
   return new MemoryStore(options.max, options.onFull, options.now ?? (() => performance.now()))
@@ -36,7 +36,7 @@ class MemoryStore implements SessionStore {
   readonly #max: number
   readonly #onFull: () => void
   readonly #now: () => number
-  /** In the order of use. */
+  /** In order of use. */
   readonly #entries = new Map<string, Entry>()
   #evicted = 0
 
@@ -89,7 +89,7 @@ class MemoryStore implements SessionStore {
     let live = 0
     for (const [id, { expiresAt }] of this.#entries) {
       if (expiresAt <= now) this.#entries.delete(id)
-      else if ((live += 1) === sweepBound) break
+      else if ((live += 1) === maxSweptLive) break
     }
     return before - this.#entries.size
   }
@@ -98,7 +98,7 @@ class MemoryStore implements SessionStore {
     this.#entries.clear()
   }
 
-  /** Returns an entry, which is now the last one in the order; removes an expired one. */
+  /** Returns an entry and moves it to the end of the order; removes it if expired. */
   #use(id: string, now: number): Entry | undefined {
     const entry = this.#entries.get(id)
     if (entry === undefined) return undefined

@@ -1,6 +1,6 @@
 /**
- * The context members of sessions, `session` and the specification's `USession()`, which returns it; and
- * `SVC_MwSession`, which opens the session of a request and saves it.
+ * The context members `session` and, by the specification, `USession()`, which returns it; and `SVC_MwSession`, which
+ * opens the session of a request and saves it.
  */
 import { after } from '../base/maybe-promise.ts'
 import type { Next } from '../chain/compose.ts'
@@ -28,10 +28,10 @@ export function sessionFeature(services: SessionServices): Feature {
 
 /**
  * `SVC_MwSession`: opens the session, runs the rest of the chain, and saves the changes before the header section is
- * sent. It is synchronous as long as the store and the rest of the chain are. A second one on a route does nothing.
+ * sent. It is synchronous if the store and the rest of the chain are. A second one on a route does nothing.
  *
- * When the chain throws, the session is saved if the error is below 500: the application meant that answer, and its
- * cookies are sent. From 500 on the changes of the request are dropped.
+ * If the chain throws an error below 500, the session is saved: the application intended that response, and its cookies
+ * are sent. From 500 the changes of the request are dropped.
  * @throws the store's errors, and the chain's
  */
 export function runWithSession(ctx: CoreContext & SessionMembers, next: Next): void | Promise<void> {

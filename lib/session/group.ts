@@ -1,8 +1,9 @@
 /**
- * The settings `setup.session`, and what all sessions of a server share: the store, its sweeping, `SVC_MwSession`.
+ * The settings `setup.session`, and everything that the sessions of a server share: the store, its sweeping,
+ * `SVC_MwSession`.
  *
- * A reload that leaves the store's settings as they are keeps the store. One that changes them opens another store, and
- * does not move the sessions of the old one.
+ * A reload keeps the store if its settings are unchanged. Otherwise it opens another store, without moving the
+ * sessions.
  */
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -16,68 +17,69 @@ import type { Feature } from '../http/features.ts'
 import { runWithSession, sessionFeature } from './feature.ts'
 import type { OpenReplies } from './open-replies.ts'
 import type { SessionServices } from './session.ts'
-import { addCounts, noCounts, type SessionStore, type StoreCounts, type StorePlace } from './store.ts'
+import { addCounts, noCounts, type SessionStore, type StoreCounts, type StoreSettings } from './store.ts'
 
 /** The options of `createSessionGroup`. */
 export interface SessionGroupOptions {
-  /** The absolute folder that `path` is relative to: that of `svc.json`. */
+  /** The absolute folder that `path` is relative to: the folder of `svc.json`. */
   readonly folder: string
-  /** Whether an absolute path is served to everybody, as those in `paths.public` are. */
+  /** Whether an absolute path is public, as in `paths.public`. */
   readonly isPublic: (path: string) => boolean
   readonly log: OpenLog
-  /** Opens a store of this machine. */
-  readonly openStoreHere: (place: StorePlace, onProblem: (message: string) => void) => SessionStore
-  /** Opens the store that all processes share, where there is one. */
+  /** Opens a store on this machine. */
+  readonly openStoreHere: (settings: StoreSettings, onProblem: (message: string) => void) => SessionStore
+  /** Opens the store that all processes share, if there is one. */
   readonly openSharedStore?: ((onProblem: (message: string) => void) => SessionStore) | undefined
-  /** The streams, polls and WebSockets that sessions have open. */
+  /** The open streams, polls and WebSockets of sessions. */
   readonly openReplies: OpenReplies
 }
 
 /** The sessions of one server. */
 export interface SessionGroup extends BuiltInGroup {
   readonly feature: Feature
-  /** The counts of all its stores since the start. */
+  /** The counts of all stores since the start. */
   readonly counts: StoreCounts
-  /** The folder of the store in use; undefined when it keeps no files. */
+  /** The folder of the current store; undefined if it has no files. */
   readonly storeFolder: string | undefined
-  /** Closes the store. Call it when no request runs any more. */
+  /** Closes the store. Call it when no request is running. */
   close(): Promise<void>
 }
 
 const name = 'session'
-/** The name in `access/cookie.ts`, a room above this one, which is therefore not imported. */
+/** The name in `access/cookie.ts`, which is not imported since that room is above this one. */
 const adminCookieName = 'svc_admin'
 
-const table = settingsTable({
+/** The settings of the group: `setup.session`. */
+export const sessionTable = settingsTable({
   cookie: {
     kind: 'string', default: 'SVCSID', check: checkCookie,
     meaning: 'The name of the session cookie.',
   },
   ttl_s: {
     kind: 'integer', min: 0, max: 31_536_000, default: 3600,
-    meaning: 'Seconds that a session lives unused. 0: its cookie ends with the browser, and it lives a day unused.',
+    meaning: 'Seconds after which an unused session expires. 0: a day, and its cookie ends with the browser session.',
   },
   sweep_every: {
     kind: 'integer', min: 1, max: 1_000_000, default: 60,
-    meaning: 'After so many saves the store is swept of sessions that have expired.',
+    meaning: 'Expired sessions are removed from the store after every this many saves.',
   },
   max: {
     kind: 'integer', min: 1, max: 10_000_000, default: 100_000,
-    meaning: 'The most sessions in the store `memory`. At that number the one that was not used for longest goes.',
+    meaning: 'The maximum of sessions in the store `memory`. Beyond it, the least recently used session is dropped.',
   },
   store: {
     kind: 'choice', choices: ['auto', 'memory', 'file'], default: 'auto',
-    meaning: 'Where sessions are kept: in `memory`, where they end with the process, or in a `file` each. `auto`: in '
-      + 'the shared engine where `shared.url` names one, else in `memory`.',
+    meaning: 'Where sessions are stored: in `memory`, where they end with the process, or in a `file` each. `auto`: in '
+      + 'the shared engine if `shared.url` is set, else in `memory`.',
   },
   path: {
     kind: 'string', default: '',
     check: (text) => (/[\u0000-\u001f\u007f]/.test(text) ? 'must be a path without control characters' : undefined),
-    meaning: 'The folder of the store `file`, which is of this server alone; relative to the folder of `svc.json`.',
+    meaning: 'The folder of the store `file`, used only by this server; relative to the folder of `svc.json`.',
   },
 })
 
-type Settings = SettingsOf<typeof table>
+type Settings = SettingsOf<typeof sessionTable>
 
 interface InUse {
   readonly settings: Settings
@@ -90,9 +92,9 @@ export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
   const log = options.log('error')
   const warn = (message: string): void => log.warn(message)
   const refusals = new RateLimited(warn, 1000)
-  const defaults = readSettings(name, table, undefined).settings
+  const defaults = readSettings(name, sessionTable, undefined).settings
   let inUse: InUse = { settings: defaults, store: openStore(defaults) }
-  let ofClosed = noCounts
+  let closedCounts = noCounts
   let saves = 0
 
   const services: SessionServices = {
@@ -122,17 +124,17 @@ export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
   }
 
   function prepare(given: unknown): PreparedSettings {
-    const { settings, warnings } = readSettings(name, table, given)
+    const { settings, warnings } = readSettings(name, sessionTable, given)
     checkPath(settings, folder, isPublic)
     const before = inUse
-    const keeps = placeOf(settings) === placeOf(before.settings)
+    const keeps = identityOf(settings) === identityOf(before.settings)
     const store = keeps ? before.store : openStore(settings)
     return {
       warnings: [...warnings, ...warningsOf(settings)],
       commit: () => {
         inUse = { settings, store }
         if (keeps) return
-        ofClosed = addCounts(ofClosed, before.store.counts)
+        closedCounts = addCounts(closedCounts, before.store.counts)
         void attempt('close the session store', () => before.store.close())
       },
       abandon: () => {
@@ -146,48 +148,48 @@ export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
     if (settings.store === 'auto' && openSharedStore !== undefined) {
       return openSharedStore((message) => refusals.say(message))
     }
-    return openStoreHere(storePlace(settings), warn)
+    return openStoreHere(storeSettings(settings), warn)
   }
 
-  function storePlace({ store, max, path }: Settings): StorePlace {
+  function storeSettings({ store, max, path }: Settings): StoreSettings {
     return store === 'file' ? { store, folder: resolve(folder, path) } : { store: 'memory', max }
   }
 
-  /** Identifies a store: settings with the same text can keep the store that is open. */
-  function placeOf(settings: Settings): string {
+  /** Returns the identity of a store: settings with the same text can keep the open store. */
+  function identityOf(settings: Settings): string {
     const isShared = settings.store === 'auto' && options.openSharedStore !== undefined
-    return isShared ? 'shared' : JSON.stringify(storePlace(settings))
+    return isShared ? 'shared' : JSON.stringify(storeSettings(settings))
   }
 
   function warningsOf({ store, path }: Settings): string[] {
     const unused =
       store !== 'file' && path !== '' ? [`setup.session.path is not used: setup.session.store is "${store}"`] : []
-    return store === 'auto' || options.openSharedStore === undefined ? unused : [...unused, ofOneProcess(store)]
+    return store === 'auto' || options.openSharedStore === undefined ? unused : [...unused, notShared(store)]
   }
 
   return {
     name,
-    table,
+    table: sessionTable,
     middleware: new Map<string, Middleware>([['SVC_MwSession', runWithSession]]),
     prepare,
     feature: sessionFeature(services),
     get counts() {
-      return addCounts(ofClosed, inUse.store.counts)
+      return addCounts(closedCounts, inUse.store.counts)
     },
     get storeFolder() {
-      const place = storePlace(inUse.settings)
-      return place.store === 'file' ? place.folder : undefined
+      const used = storeSettings(inUse.settings)
+      return used.store === 'file' ? used.folder : undefined
     },
     close: () => attempt('close the session store', () => inUse.store.close()),
   }
 }
 
-function ofOneProcess(store: string): string {
-  return `sessions are of this process alone, since setup.session.store is "${store}": "auto" shares them by shared.url`
+function notShared(store: string): string {
+  return `sessions are not shared, since setup.session.store is "${store}": "auto" shares them by shared.url`
 }
 
 function checkCookie(text: string): string | undefined {
-  if (text === adminCookieName) return 'must be another name: that one is the cookie of the admin panel'
+  if (text === adminCookieName) return 'must be another name: this one belongs to the admin panel'
   return isToken(text) && text.length <= 256 ? undefined : 'must be a cookie name, a token of 1 to 256 characters'
 }
 
@@ -201,10 +203,10 @@ function checkPath({ store, path }: Settings, folder: string, isPublic: (path: s
   }
 }
 
-/** Why a path cannot be used as a folder; undefined when it can, or when it is to be made. */
+/** Why a path cannot be used as a folder; undefined if it can, or if it does not exist yet. */
 function folderProblem(path: string): string | undefined {
   try {
-    return statSync(path).isDirectory() ? undefined : `${path} is none`
+    return statSync(path).isDirectory() ? undefined : `${path} is not a folder`
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException // `node:fs` throws Errors.
     return code === 'ENOENT' ? undefined : message

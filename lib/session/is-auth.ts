@@ -1,5 +1,5 @@
 /**
- * `SVC_MwIsAuth`: passes requests whose session names a user, and refuses the others.
+ * `SVC_MwIsAuth`: passes requests whose session has a user, and refuses others.
  *
  * Pages behind it are `no-store` unless they set `Cache-Control` themselves: otherwise the back button would show them
  * after the sign-out.
@@ -9,7 +9,7 @@ import type { OpenLog } from '../base/ports.ts'
 import type { CoreContext } from '../http/context.ts'
 import { wantsJson } from '../http/error-reply.ts'
 import { HttpError } from '../http/errors.ts'
-import { checkRedirect, prepareSettings, readSettings, settingsTable } from '../chain/settings.ts'
+import { checkRedirect, nextOf, prepareSettings, readSettings, settingsTable } from '../chain/settings.ts'
 import type { BuiltInGroup, SettingsOf } from '../chain/settings.ts'
 import type { Next } from '../chain/compose.ts'
 import type { SessionMembers } from './feature.ts'
@@ -18,21 +18,29 @@ import { csrfTokenKey, flashKey } from './fields.ts'
 const table = settingsTable({
   user_key: {
     kind: 'string', default: '_auth_user', check: checkUserKey,
-    meaning: 'The key of the session that names the user. Absent, null, false or empty: nobody is signed in.',
+    meaning: 'The session key of the user. Absent, null, false or empty: nobody is signed in.',
   },
   redirect: {
     kind: 'string', default: '/login', check: checkRedirect,
     meaning: 'Where a client that is not signed in is sent: a path or an http(s) URL. A JSON client gets 401 instead.',
   },
+  next: {
+    kind: 'boolean', default: true,
+    meaning: 'Add the requested path with its query to `redirect`, if that is a path, as `next`: `ctx.returnTo()` '
+      + 'reads it after the sign-in.',
+  },
 })
 
-/** The group, and who is signed in by its settings. */
+/** The longest path with its query that is added to a redirect, in characters. */
+const longestNext = 2048
+
+/** The group, and the signed-in user by its settings. */
 interface AuthGroup extends BuiltInGroup {
-  /** The present key of the session that names the user. */
+  /** The current session key of the user. */
   userKey(): string
   /**
-   * Whose request it is: `ctx.state.user`, else the user of the session, else the claim `sub` of `ctx.state.jwt`, the
-   * first that names somebody; undefined when none does.
+   * Returns the user of a request: `ctx.state.user`, else the user of the session, else the claim `sub` of
+   * `ctx.state.jwt`; undefined if there is none.
    */
   userOf(ctx: CoreContext): unknown
 }
@@ -49,10 +57,21 @@ export function createAuthGroup({ log }: { readonly log: OpenLog }): AuthGroup {
     if (isNobody(user)) {
       if (requestLog.debugEnabled) requestLog.debug(`${ctx.method} ${ctx.path}: SVC_MwIsAuth: nobody is signed in`)
       if (wantsJson(ctx)) throw unauthorized()
-      return void ctx.redirect(settings.redirect)
+      return void ctx.redirect(targetFor(ctx))
     }
     ctx.state['user'] = user
     return next()
+  }
+
+  /** Only a page can be requested again after the sign-in. */
+  function targetFor({ method, path, rawQuery, upgrading }: CoreContext): string {
+    const { redirect, next } = settings
+    const requested = path + rawQuery
+    const isPage = method === 'GET' && upgrading === undefined && requested.length <= longestNext
+    if (!next || !isPage || !redirect.startsWith('/')) return redirect
+    const [target = '', fragment] = redirect.split('#', 2)
+    const withNext = `${target}${target.includes('?') ? '&' : '?'}next=${nextOf(requested)}`
+    return fragment === undefined ? withNext : `${withNext}#${fragment}`
   }
 
   return {
@@ -74,7 +93,7 @@ export function createAuthGroup({ log }: { readonly log: OpenLog }): AuthGroup {
   }
 }
 
-/** Whether the value of the key names no user. */
+/** Whether a value means that nobody is signed in. */
 export function isNobody(user: unknown): boolean {
   return user === undefined || user === null || user === '' || user === false
 }
@@ -82,7 +101,7 @@ export function isNobody(user: unknown): boolean {
 function checkUserKey(text: string): string | undefined {
   if (text === '') return 'must be a key of the session, not empty'
   const isTaken = text === flashKey || text === csrfTokenKey
-  return isTaken ? 'must be another key: sessions use that one for something else' : undefined
+  return isTaken ? 'must be another key: sessions use this one internally' : undefined
 }
 
 function sessionMissing(ctx: CoreContext): HttpError {

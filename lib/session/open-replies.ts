@@ -1,8 +1,9 @@
 /**
- * The replies that stay open after their request, by the session that opened them: streams, polls and WebSockets. When
- * the session ends, or gets another id, they end too, or somebody who has signed out would go on listening.
+ * The replies that stay open after their request, by session: streams, polls and WebSockets. When the session ends, or
+ * gets a new id, they end too: otherwise a client would keep listening after the sign-out.
  *
- * Sessions are named by a hash of their ids here, since other processes are told of their ends, and an id is a secret.
+ * Sessions are identified by a hash of their ids, since other processes are notified of their ends, and an id is a
+ * secret.
  */
 import { createHash } from 'node:crypto'
 import type { CoreContext } from '../http/context.ts'
@@ -13,26 +14,26 @@ interface OpenReply {
   revoke(): void
 }
 
-/** So many ended sessions are remembered, since a request that began before may open its reply after the end. */
-const mostEnded = 1000
+/** The number of ended sessions to remember, since a request that began before the end may open its reply after it. */
+const maxEnded = 1000
 
 /** The open replies of one process. */
 export class OpenReplies {
-  /** Tells other processes that a session has ended; does nothing until it is set. */
+  /** Notifies other processes that a session has ended; does nothing until it is set. */
   tellOthers: (session: string) => void = () => {}
   readonly #bySession = new Map<string, Set<OpenReply>>()
-  /** The sessions that ended last, oldest first. */
+  /** The most recently ended sessions, oldest first. */
   readonly #ended = new Set<string>()
 
-  /** Adds a reply until it has ended. */
+  /** Tracks a reply until it ends. */
   add(id: string, ctx: CoreContext, reply: OpenReply): void {
-    const stays = ctx.upgrading?.socket ?? ctx.response
-    if (ctx.closed || stays.destroyed) return
+    const stream = ctx.upgrading?.socket ?? ctx.response
+    if (ctx.closed || stream.destroyed) return
     const session = hashOf(id)
     if (this.#ended.has(session)) return reply.revoke()
     const replies = this.#bySession.get(session) ?? new Set()
     this.#bySession.set(session, replies.add(reply))
-    stays.once('close', () => {
+    stream.once('close', () => {
       replies.delete(reply)
       if (replies.size === 0 && this.#bySession.get(session) === replies) this.#bySession.delete(session)
     })
@@ -45,18 +46,18 @@ export class OpenReplies {
     this.tellOthers(session)
   }
 
-  /** Ends the replies of a session in this process. `session`: what `tellOthers` was given */
+  /** Ends the replies of a session in this process. `session`: the hash passed to `tellOthers` */
   endHere(session: string): void {
     this.#ended.add(session)
     const [oldest] = this.#ended
-    if (this.#ended.size > mostEnded && oldest !== undefined) this.#ended.delete(oldest)
+    if (this.#ended.size > maxEnded && oldest !== undefined) this.#ended.delete(oldest)
     const replies = this.#bySession.get(session)
     this.#bySession.delete(session)
     for (const reply of replies ?? []) reply.revoke()
   }
 }
 
-/** Whether a value has the form of what `tellOthers` is given. Anything else on its channel is not from this server. */
+/** Whether a value has the form of a session hash. Anything else on its channel is not from this server. */
 export function isSessionHash(value: unknown): value is string {
   return typeof value === 'string' && /^[\w-]{43}$/.test(value)
 }

@@ -1,8 +1,8 @@
 /**
- * The fields of one session as one request sees them: those that the store had, with the changes of the request on top.
- * This file knows neither the store nor HTTP.
+ * The fields of one session in one request: the fields from the store, with the changes of the request on top. This
+ * file is independent of store and HTTP.
  *
- * A change stays unsaved until `saved` is called with it. So a save that fails loses nothing, and a field that changes
+ * A change stays unsaved until `saved` is called with it. So a failing save loses nothing, and a field that changes
  * again while it is being saved stays unsaved.
  */
 import { formIdOf } from './fields.ts'
@@ -11,13 +11,13 @@ import type { FieldChanges, Fields } from './store.ts'
 /** The changes of one request; undefined: removed. */
 interface Changes {
   readonly all: Map<string, string | undefined>
-  /** Those that are not saved. */
+  /** The changes that are not saved yet. */
   readonly unsaved: Map<string, string | undefined>
 }
 
 const noFields: Fields = new Map()
 
-/** The fields of one session in one request. Most requests change none, so what a change needs is made by the first. */
+/** The fields of one session in one request. Most requests change none, so the first change creates what it needs. */
 export class SessionData {
   /** The store's own map until the first change, then a copy. */
   #fields: Fields
@@ -29,14 +29,14 @@ export class SessionData {
     this.#fields = stored
   }
 
-  /** The text of a field; undefined when there is none. */
+  /** Returns the text of a field; undefined if there is none. */
   get(field: string): string | undefined {
     return this.#fields.get(field)
   }
 
   /**
-   * Sets a field, or removes it when the text is undefined. Removing a field that is not there is a change too: another
-   * request may be setting it.
+   * Sets a field, or removes it if the text is undefined. Removing a missing field is a change too: another request may
+   * be setting it.
    */
   change(field: string, text: string | undefined): void {
     this.#copy ??= new Map(this.#fields)
@@ -48,7 +48,7 @@ export class SessionData {
     this.#changes.unsaved.set(field, text)
   }
 
-  /** The names of all fields. */
+  /** Returns the names of all fields. */
   names(): string[] {
     return [...this.#fields.keys()]
   }
@@ -58,7 +58,7 @@ export class SessionData {
     return this.#changes !== undefined && this.#changes.unsaved.size > 0
   }
 
-  /** The unsaved changes. */
+  /** Returns the unsaved changes. */
   changes(): FieldChanges {
     const set = new Map<string, string>()
     const removed = new Set<string>()
@@ -69,14 +69,14 @@ export class SessionData {
     return { set, removed }
   }
 
-  /** Marks changes as saved, unless they changed again since. */
+  /** Marks changes as saved, except fields that have changed again. */
   saved({ set, removed }: FieldChanges): void {
     for (const [field, text] of this.#changes?.unsaved ?? []) {
       if (text === undefined ? removed.has(field) : set.get(field) === text) this.#changes?.unsaved.delete(field)
     }
   }
 
-  /** Forgets the store's fields. All changes of the request are unsaved then, as a new session needs them. */
+  /** Forgets the store's fields. All changes of the request count as unsaved again, for a new session. */
   forgetStored(): void {
     this.#fields = noFields
     this.#copy = undefined
@@ -91,7 +91,7 @@ export class SessionData {
   }
 }
 
-/** The key `_flash` as a whole: the bags by form id, a copy; undefined when there are none. */
+/** Returns the whole key `_flash`: a copy of the bags by form id; undefined if there are none. */
 export function bagsOf(data: SessionData): Record<string, unknown> | undefined {
   const entries: [string, unknown][] = []
   for (const field of data.names()) {

@@ -1,10 +1,10 @@
 /**
- * A session as one request sees it. `SVC_MwSession` opens it before the action runs and saves it once afterwards,
- * before the header section is sent.
+ * The session of one request. `SVC_MwSession` opens it before the action runs and saves it once afterwards, before the
+ * header section is sent.
  *
  * Reading and changing are synchronous: the store is read once, when the session is opened, and written once, with the
- * fields that this request changed. `destroy` and `regenerate` take effect with that write. An id that a client sends
- * is used only when the store has it.
+ * fields that this request changed. `destroy` and `regenerate` take effect with that write. An id from a client is used
+ * only if the store has it.
  */
 import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import type { CoreContext } from '../http/context.ts'
@@ -20,12 +20,12 @@ import type { FieldChanges, SessionStore, StoredSession } from './store.ts'
 export interface SessionServices {
   /** The name of the cookie. */
   readonly cookie: string
-  /** Seconds that a session lives unused, from 0; 0 means a day, with a cookie that ends with the browser. */
+  /** Seconds after which an unused session expires; 0: a day, and the cookie ends with the browser session. */
   readonly ttlS: number
   readonly store: SessionStore
   /** Called when a session has been written. */
   saved(): void
-  /** The streams, polls and WebSockets that sessions have open. */
+  /** The open streams, polls and WebSockets of sessions. */
   readonly openReplies: OpenReplies
 }
 
@@ -33,9 +33,9 @@ export interface SessionServices {
 type SessionBag = Readonly<Record<string, unknown>>
 
 const dayMs = 86_400_000
-/** A request renews a session that has less than this part of its time to live left. */
+/** A request renews a session if less than this fraction of its time to live is left. */
 const freshPart = 0.9
-/** A session with this much more than its time to live left is renewed: a clock was set back, or the time shortened. */
+/** A session with this much more than its time to live is renewed: a clock was set back, or the time was shortened. */
 const roundedMs = 1000
 
 /** `ctx.session`. */
@@ -44,7 +44,7 @@ export class Session {
   readonly #services: SessionServices
   /** Undefined until the session is open. */
   #opened: SessionData | undefined = undefined
-  /** The id under which the store has it. */
+  /** The id in the store. */
   #id: string | undefined = undefined
   /** Whether this request renews its time to live, in the store and in the client's cookie. */
   #renews = false
@@ -52,9 +52,9 @@ export class Session {
   #isFromClient = false
   #destroys = false
   #regenerates = false
-  /** Whether the session was gone when it was to be saved. */
+  /** Whether the session no longer existed when it was to be saved. */
   #isLost = false
-  /** The save that is running. It never rejects. */
+  /** The running save. Never rejects. */
   #saving: Promise<void> | undefined = undefined
   /** Whether the request's own save has begun. */
   #finished = false
@@ -66,7 +66,7 @@ export class Session {
 
   // ---- for the application; each throws Error on a route without SVC_MwSession ----
 
-  /** A copy of a key's value as it was set; `fallback` when there is none. */
+  /** Returns a copy of a key's value; `fallback` if there is none. */
   get(key: string, fallback?: unknown): unknown {
     const data = this.#data()
     if (key === flashKey) return bagsOf(data) ?? fallback
@@ -76,7 +76,7 @@ export class Session {
 
   /**
    * Sets a key to a copy of the value.
-   * @throws TypeError when the key is not a string, or `_flash`, or JSON cannot hold the value
+   * @throws TypeError if the key is not a string, or `_flash`, or JSON cannot hold the value
    */
   set(key: string, value: unknown): void {
     const data = this.#data()
@@ -84,7 +84,7 @@ export class Session {
     data.change(field, textOfValue(`key ${JSON.stringify(key)}`, value))
   }
 
-  /** Whether a key is there. */
+  /** Whether a key exists. */
   has(key: string): boolean {
     const data = this.#data()
     return key === flashKey ? bagsOf(data) !== undefined : data.get(fieldOf(key)) !== undefined
@@ -96,22 +96,21 @@ export class Session {
   }
 
   /**
-   * Saves now rather than at the end of the request. Needed for changes after the answer.
-   * @returns a promise that rejects when the store fails, and with Error when the client must get an id and the header
+   * Saves now rather than at the end of the request. Needed for changes after the response.
+   * @returns a promise that rejects when the store fails, and with Error if the client needs a new id but the header
    *   section has been sent
    */
   save(): Promise<void> {
     this.#data()
     const saved = this.#saveNow()
-    // A failed save leaves its changes unsaved, so the save at the end of the request repeats it, or fails once more.
+    // A failed save leaves its changes unsaved, so the save at the end of the request repeats it, or fails again.
     if (!this.#finished) saved.catch(() => {})
     return saved
   }
 
   /**
-   * Ends the session when it is saved: its content is deleted and the cookie expires, and the streams, polls and
-   * WebSockets that it opened end. Keys set afterwards begin a new session with a new id. Call it when somebody signs
-   * out.
+   * Ends the session when it is saved: deletes its content, expires the cookie, and ends the streams, polls and
+   * WebSockets that it opened. Keys set afterwards begin a new session with a new id. Call it on sign-out.
    */
   destroy(): void {
     this.#data().clear()
@@ -120,24 +119,24 @@ export class Session {
   }
 
   /**
-   * Gives the session a new id when it is saved; its content stays. Call it when somebody signs in, so that an id known
-   * before is worthless. The CSRF token is removed, since it may be known as well. When two requests do this at the
-   * same time, the later one begins a new session with the keys that it set itself. Streams, polls and WebSockets that
-   * were opened under the old id end.
+   * Gives the session a new id when it is saved; its content stays. Call it on sign-in, so that an id known before is
+   * worthless. Also removes the CSRF token, which may be known as well. If two requests do this at the same time, the
+   * later one begins a new session with the keys that it set itself. Streams, polls and WebSockets opened under the old
+   * id end.
    */
   regenerate(): void {
     this.#data().change(fieldOf(csrfTokenKey), undefined)
     this.#regenerates = true
   }
 
-  // ---- for the server's own parts ----
+  // ---- for the server's own code ----
 
-  /** The id that stays after this request, if any. Static, so that the secret is no member of `ctx.session`. */
+  /** Returns the id if it stays after this request. Static, so that the secret is not a member of `ctx.session`. */
   static lastingId(session: Session): string | undefined {
     return session.#destroys || session.#regenerates ? undefined : session.#id
   }
 
-  /** Whether `SVC_MwSession` ran on this request. */
+  /** Whether `SVC_MwSession` has run on this request. */
   get isOpen(): boolean {
     return this.#opened !== undefined
   }
@@ -147,18 +146,18 @@ export class Session {
     return this.#isFromClient
   }
 
-  /** A form id's messages, a copy; undefined when there are none. */
+  /** Returns a copy of a form id's messages; undefined if there are none. */
   flashBag(formId: string): Record<string, unknown> | undefined {
     const text = this.#data().get(flashFieldOf(formId))
     return text === undefined ? undefined : (JSON.parse(text) as Record<string, unknown>) // `setFlashBag` wrote it
   }
 
-  /** Sets a form id's messages; undefined removes them. Throws TypeError when JSON cannot hold them. */
+  /** Sets a form id's messages; undefined removes them. Throws TypeError if JSON cannot hold them. */
   setFlashBag(formId: string, bag: SessionBag | undefined): void {
     this.#data().change(flashFieldOf(formId), bag && textOfValue(`${flashKey} ${JSON.stringify(formId)}`, bag))
   }
 
-  /** Reads the session that the cookie names, if any. Without `after`, which would take a closure a request. */
+  /** Reads the session of the cookie, if any. Without `after`, which would need a closure per request. */
   open(): MaybePromise<void> {
     const { cookie, store } = this.#services
     const id = readSessionCookie(this.#ctx, cookie)
@@ -180,8 +179,8 @@ export class Session {
   }
 
   /**
-   * Reads the session of a later cookie of the name. A cookie of an application that was on this host before, or of a
-   * longer path, comes first in the header and names no session.
+   * Tries the next cookie with the name. A cookie of a former application on this host, or of a longer path, may come
+   * first in the header without naming a session.
    */
   #openOther(ids: readonly string[], at: number): MaybePromise<void> {
     const id = ids[at]
@@ -194,7 +193,7 @@ export class Session {
     })
   }
 
-  /** Saves at the end of the request, when its chain has returned. */
+  /** Saves at the end of the request, after its chain has returned. */
   finish(): MaybePromise<void> {
     this.#finished = true
     if (this.#isFromClient) keepPrivate(this.#ctx)
@@ -224,7 +223,7 @@ export class Session {
     await this.#inTurn()
   }
 
-  /** Saves one after the other, since each begins with the id that the one before it left. */
+  /** Runs saves one at a time, since each starts with the id left by the previous one. */
   #inTurn(): MaybePromise<void> {
     if (this.#saving !== undefined) return this.#saving.then(() => this.#inTurn())
     const outcome = this.#write()
@@ -274,15 +273,15 @@ export class Session {
       return after(store.rename(id, newId, changes, this.#ttlMs), (found) => {
         this.#regenerates = false
         if (found) this.#services.openReplies.end(id)
-        return found ? this.#written(newId, changes) : this.#beginAnew()
+        return found ? this.#written(newId, changes) : this.#replace()
       })
     }
-    const ttlMs = this.#renews ? this.#ttlMs : undefined // Kept, so that it expires together with its cookie.
+    const ttlMs = this.#renews ? this.#ttlMs : undefined // Unchanged, so that it expires together with its cookie.
     return after(store.merge(id, changes, ttlMs), (found) => (found ? this.#written(id, changes) : this.#lose()))
   }
 
   /**
-   * Sends the cookie only for a new id or a renewed time: otherwise a late answer could bring back an id that a sign-in
+   * Sends the cookie only for a new id or a renewed time: otherwise a late response could restore an id that a sign-in
    * has replaced.
    */
   #written(id: string, changes: FieldChanges): void {
@@ -296,16 +295,16 @@ export class Session {
     if (isNew || ttlS > 0) setSessionCookie(this.#ctx, cookie, id, ttlS === 0 ? undefined : ttlS)
   }
 
-  /** The session was gone when it should get a new id. */
-  #beginAnew(): MaybePromise<void> {
+  /** Begins a new session: the old one no longer existed when it should get a new id. */
+  #replace(): MaybePromise<void> {
     this.#id = undefined
     this.#data().forgetStored()
     return this.#begin(this.#data().changes())
   }
 
   /**
-   * The session was gone: another request ended it or gave it a new id, or it expired. Its cookie stays, although it is
-   * worthless: expiring it could delete the cookie that the other request has just set.
+   * The session no longer exists: another request ended it or gave it a new id, or it expired. Keeps the worthless
+   * cookie: expiring it could delete the cookie that the other request has just set.
    */
   #lose(): void {
     this.#id = undefined
@@ -315,6 +314,6 @@ export class Session {
 
   #mustReachClient(): void {
     if (!this.#ctx.response.headersSent) return
-    throw new Error('Cannot save the session: its new id must be told in a header field, and they have been sent')
+    throw new Error('Cannot save the session: its new id needs a header field, and the headers have been sent')
   }
 }

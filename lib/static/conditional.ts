@@ -1,18 +1,18 @@
 /**
- * The answer to a GET or HEAD for a file: the whole, a range of it, 304 or 412. It follows RFC 9110, section 13
+ * The response to a GET or HEAD for a file: the whole file, a range of it, 304 or 412. It follows RFC 9110, section 13
  * (conditional requests) and section 14 (ranges).
  *
- * Malformed header fields are ignored, as the RFC asks; only a well-formed range past the end is an error. Several
- * ranges in one request get the whole file, which section 14.2 allows: the parts of such an answer would cost more than
- * they save, and have been used for attacks. A range of an empty file gets the whole, too: clients that bound every
- * download ask for one, and `Content-Range` cannot name a part without bytes.
+ * Malformed header fields are ignored, as the RFC requires; only a well-formed range past the end is an error. Several
+ * ranges in one request get the whole file, which section 14.2 allows: multipart responses cost more than they save,
+ * and have been used for attacks. A range of an empty file gets the whole file too: clients that bound every download
+ * send one, and `Content-Range` cannot express a range without bytes.
  */
 import type { CoreContext } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
 
 /** The values that a request is compared with. */
 export interface Validators {
-  /** With its quotes, and `W/` when it is weak. */
+  /** With quotes, and with `W/` when it is weak. */
   readonly etag: string
   /** Milliseconds since 1970, a whole number of seconds. */
   readonly modifiedMs: number
@@ -21,13 +21,13 @@ export interface Validators {
 /** A form in which a file is sent: plain or compressed. */
 export interface Representation extends Validators {
   readonly size: number
-  /** For 200, with Content-Length: name and value in turn. */
+  /** For 200, with Content-Length: alternating names and values. */
   readonly headers: readonly string[]
   /** The same for a part with this number of bytes. */
   headersOf(length: number): readonly string[]
   /** For 304 and 412; the other headers contain them too. */
   readonly commonHeaders: readonly string[]
-  /** Undefined for a large file, which is read when it is sent. */
+  /** Undefined for a large file, which is read while it is sent. */
   readonly bytes: Uint8Array | undefined
 }
 
@@ -38,15 +38,15 @@ export interface ByteRange {
   readonly length: number
 }
 
-/** As much of a request as is read. */
+/** The part of a request that is read. */
 type HeaderSource = Pick<CoreContext, 'header'>
 
-/** An answer before it is sent. */
+/** A response before it is sent. */
 interface StaticAnswer {
   readonly status: 200 | 206 | 304 | 412
-  /** Name and value in turn. */
+  /** Alternating names and values. */
   readonly headers: readonly string[]
-  /** The part of the file to send as the body; undefined for no body. */
+  /** The part of the file to send as the body; undefined without a body. */
   readonly part: ByteRange | undefined
 }
 
@@ -58,7 +58,7 @@ const datePatterns = [
 ]
 
 /**
- * Decides the answer to a GET or HEAD, in the order of section 13.2.2.
+ * Decides the response to a GET or HEAD, in the order of section 13.2.2.
  * @throws HttpError 416 `range_not_satisfiable`
  */
 export function answerWith(
@@ -84,8 +84,8 @@ export function answerWith(
 }
 
 /**
- * Evaluates the preconditions: 200 means that the request is to be answered.
- * @param validators `modifiedMs` undefined: no date is known, and conditions on it are ignored
+ * Evaluates the preconditions: 200 means that the request proceeds.
+ * @param validators if `modifiedMs` is undefined, no date is known, and conditions on it are ignored
  */
 export function evaluatePreconditions(
   request: HeaderSource,
@@ -106,9 +106,20 @@ export function evaluatePreconditions(
 }
 
 /**
- * The range that the request asks for.
+ * Whether a GET or HEAD gets 304 in place of a 200, by the ETag or Last-Modified that its action has set. Without an
+ * ETag, `If-None-Match` only matches `*`.
+ */
+export function isUnmodified(ctx: CoreContext): boolean {
+  if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return false
+  const etag = ctx.outgoingIfAny?.get('ETag') ?? ''
+  const modifiedMs = httpDate(ctx.outgoingIfAny?.get('Last-Modified'))
+  return evaluatePreconditions(ctx, { etag, modifiedMs }) === 304
+}
+
+/**
+ * Returns the requested range.
  * @param size of the whole representation in bytes
- * @returns undefined for the whole (no range, several, a malformed one, one of no bytes, or If-Range names another
+ * @returns undefined for the whole (no range, several, a malformed or empty one, or If-Range names another
  *   version); `unsatisfiable` when it begins past the end
  */
 export function requestedRange(

@@ -1,10 +1,10 @@
 /**
  * One static file as the server holds it: its validators, its header fields, its bytes when it is small; and how a
- * large one is read.
+ * large one is sent.
  *
- * The ETag of a small file is a hash of its bytes, so it outlives a deployment that only touches times and is the same
- * on every machine. The ETag of a large file is a hash of its place, size and times. It is weak within two seconds of a
- * change, since a second change could leave the same times (RFC 9110 section 8.8.1).
+ * The ETag of a small file is a hash of its bytes, so it survives a deployment that only touches times and is the same
+ * on every machine. The ETag of a large file is a hash of its inode, size and times. It is weak shortly after a change,
+ * since a second change could leave the same times (RFC 9110 section 8.8.1).
  */
 import { createHash } from 'node:crypto'
 import type { Stats } from 'node:fs'
@@ -13,27 +13,27 @@ import type { ServerResponse } from 'node:http'
 import { extname } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliCompress, constants as zlib, gzip } from 'node:zlib'
-import { settledMs } from '../files/file-version.ts'
+import { isSettled } from '../files/file-version.ts'
 import type { MaybePromise } from '../base/maybe-promise.ts'
-import { compressAboveBytes, isCompressible, type Coding } from '../http/compress.ts'
+import { compressAboveBytes, type Coding } from '../http/compress.ts'
 import type { ByteRange, Representation, Validators } from './conditional.ts'
 
 /** A file with its representations. */
 export interface StaticFile {
-  /** Its state when it was read. */
+  /** Its stats when it was read. */
   readonly stats: Stats
   /** Whether it was read so soon after its last change that another change might not show in its times. */
   readonly fresh: boolean
-  /** As the file has it: for a compressed copy, its bytes, with the type of the file that it stands beside. */
+  /** The bytes as stored: for a compressed copy, those of the copy, with the type of the original. */
   readonly plain: Representation
-  /** Undefined: never compressed here. Its result is undefined when the compressed file is not smaller. */
+  /** Undefined: never compressed here. Returns undefined when the compressed file is not smaller. */
   readonly compress: ((coding: FileCoding) => MaybePromise<Representation | undefined>) | undefined
 }
 
-/** A coding that files are compressed with, once for each version of a file. */
+/** A coding that the server compresses files with, once per version of a file. */
 export type FileCoding = 'br' | 'gzip'
 
-/** How a file is compressed: the levels that zlib and browsers' build tools call a good bargain. */
+/** How a file is compressed: at levels that balance speed and size. */
 const compressors: Readonly<Record<FileCoding, (bytes: Uint8Array) => Promise<Buffer>>> = {
   br: (bytes) => brotliAsync(bytes, { params: brotliParameters }),
   gzip: (bytes) => gzipAsync(bytes, { level: 6 }),
@@ -43,15 +43,15 @@ const gzipAsync = promisify(gzip)
 const brotliParameters = { [zlib.BROTLI_PARAM_QUALITY]: 6, [zlib.BROTLI_PARAM_MODE]: zlib.BROTLI_MODE_TEXT }
 const tagLength = 22
 
-/** Larger pieces, up to 512 KiB, were no faster with a file of 4 MiB, and every slow client takes one or two. */
+/** Larger pieces, up to 512 KiB, were no faster for a 4 MiB file, and each slow client holds one or two. */
 const pieceBytes = 65_536
 
-/** The errors of the file system for a name that leads to no file. */
+/** The errors of the file system for a path without a file. */
 const absent = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP'])
 
 const utf8 = '; charset=utf-8'
 
-/** Text is always declared as UTF-8. JSON has no charset (RFC 8259 section 11), and XML names its own. */
+/** Text is always declared as UTF-8. JSON has no charset (RFC 8259 section 11), and XML declares its own. */
 const types: ReadonlyMap<string, string> = new Map([
   ['aac', 'audio/aac'],
   ['apng', 'image/apng'],
@@ -123,23 +123,27 @@ const types: ReadonlyMap<string, string> = new Map([
   ['zip', 'application/zip'],
 ])
 
-/** The Content-Type of a file, by the part of its name after the last dot, in any case. */
-export function contentTypeOf(fileName: string): string {
-  return types.get(extname(fileName).slice(1).toLowerCase()) ?? 'application/octet-stream'
+/**
+ * Returns the Content-Type of a file, by its extension, ignoring case.
+ * @param custom types by lower-case extension without its dot; they take precedence
+ */
+export function contentTypeOf(fileName: string, custom?: ReadonlyMap<string, string>): string {
+  const extension = extname(fileName).slice(1).toLowerCase()
+  return custom?.get(extension) ?? types.get(extension) ?? 'application/octet-stream'
 }
 
-/** Whether an error says that there is no such file. */
+/** Whether an error means that there is no such file. */
 export function isAbsent(error: unknown): boolean {
   return error instanceof Error && 'code' in error && absent.has(String(error.code))
 }
 
 /**
  * Sends a part of a file as the body of the response, ends the response and closes the handle, also when the client
- * disconnects. A file that has become shorter cuts the connection: after a normal end the client would wait for the
- * rest, or take the next response for it.
+ * disconnects. If the file has become shorter, the connection is cut: after a normal end the client would wait for the
+ * rest, or mistake the next response for it.
  *
- * One buffer is used for all pieces. A stream would allocate one for each, which a slow client leaves to the garbage
- * collector by the megabyte.
+ * One buffer is used for all pieces. A stream would allocate one for each, which with slow clients adds up to megabytes
+ * of garbage.
  * @param onFailure called when the file could not be read to the end of the part, after the connection was cut
  */
 export async function sendFile(
@@ -165,7 +169,7 @@ export async function sendFile(
   }
 }
 
-/** Resolves when the system has taken the piece, or the client has disconnected. */
+/** Resolves when the system has accepted the piece, or the client has disconnected. */
 function write(response: ServerResponse, piece: Uint8Array): Promise<void> {
   return new Promise((resolve) => {
     if (response.destroyed) return resolve()
@@ -177,7 +181,7 @@ function write(response: ServerResponse, piece: Uint8Array): Promise<void> {
   })
 }
 
-/** How an open file is described. */
+/** The options for describing an open file. */
 interface DescribeOptions {
   /** Of the handle. */
   readonly stats: Stats
@@ -185,35 +189,34 @@ interface DescribeOptions {
   readonly nowMs: number
   /** Whether to read it into memory; otherwise it is sent from the handle and never compressed. */
   readonly readWhole: boolean
+  /** The Content-Type; for a compressed copy, that of the original. */
+  readonly type: string
+  readonly cacheControl: string
+  /** Whether some clients get the file compressed. */
+  readonly varies: boolean
   /** The coding of a compressed copy; undefined for the file itself. */
-  readonly coding: Coding | undefined
+  readonly coding?: Coding | undefined
+  /** The ETag, if the application has one for the file; default: made here. */
+  readonly etag?: string | undefined
 }
 
-/**
- * Describes an open file.
- * @param name of the file, or of the one that a compressed copy stands beside: its extension says the type
- */
-export async function describeFile(
-  name: string,
-  handle: FileHandle,
-  { stats, nowMs, readWhole, coding }: DescribeOptions,
-): Promise<StaticFile> {
-  const type = contentTypeOf(name)
-  const varies = isCompressible(type)
-  const fresh = nowMs - stats.ctimeMs < settledMs
+/** Describes an open file. */
+export async function describeFile(handle: FileHandle, options: DescribeOptions): Promise<StaticFile> {
+  const { stats, nowMs, readWhole, coding, varies } = options
+  const fresh = !isSettled(stats, nowMs)
   // A date in the future must not be sent (RFC 9110 section 8.8.2.1), and one before 1970 is of no use.
   const modifiedMs = Math.floor(Math.max(0, Math.min(stats.mtimeMs, nowMs)) / 1000) * 1000
   if (!readWhole) {
     const { dev, ino, size, mtimeMs, ctimeMs } = stats
     const tag = hashOf([dev, ino, size, mtimeMs, ctimeMs].join(':'))
-    const etag = fresh ? `W/"${tag}"` : `"${tag}"`
-    const plain = representation({ etag, type, modifiedMs, size, varies, coding })
+    const etag = options.etag ?? (fresh ? `W/"${tag}"` : `"${tag}"`)
+    const plain = representation({ ...options, etag, modifiedMs, size })
     return { stats, fresh, plain, compress: undefined }
   }
 
   const bytes = await handle.readFile()
   const tag = hashOf(bytes)
-  const content = { etag: `"${tag}"`, type, modifiedMs, size: bytes.length, bytes, varies, coding }
+  const content = { ...options, etag: options.etag ?? `"${tag}"`, modifiedMs, size: bytes.length, bytes }
   const plain = representation(content)
   if (!varies || coding !== undefined || bytes.length <= compressAboveBytes) {
     return { stats, fresh, plain, compress: undefined }
@@ -236,17 +239,15 @@ export async function describeFile(
   return { stats, fresh, plain, compress }
 }
 
-interface Content extends Validators {
-  readonly type: string
+interface Content extends Validators, Pick<DescribeOptions, 'type' | 'cacheControl' | 'varies' | 'coding'> {
   readonly size: number
   readonly bytes?: Uint8Array
-  readonly varies: boolean
-  readonly coding: Coding | undefined
 }
 
-function representation({ etag, type, modifiedMs, size, bytes, varies, coding }: Content): Representation {
-  // With `no-cache` a client keeps a copy but asks each time whether it is still valid: a change is seen at once.
-  const commonHeaders = ['Cache-Control', 'no-cache', 'ETag', etag, 'Last-Modified', new Date(modifiedMs).toUTCString()]
+function representation(content: Content): Representation {
+  const { etag, type, cacheControl, modifiedMs, size, bytes, varies, coding } = content
+  const lastModified = new Date(modifiedMs).toUTCString()
+  const commonHeaders = ['Cache-Control', cacheControl, 'ETag', etag, 'Last-Modified', lastModified]
   if (varies) commonHeaders.push('Vary', 'Accept-Encoding')
   const aboutBody = ['Content-Type', type, 'X-Content-Type-Options', 'nosniff']
   if (coding === undefined) aboutBody.push('Accept-Ranges', 'bytes')

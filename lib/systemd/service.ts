@@ -1,10 +1,9 @@
 /**
- * Takes what a service manager passes to this process: secrets, a listening socket, and the address for notifications,
- * by which it is told the state of the server (sd_notify(3)). Secrets may also come from variables that the operator
- * sets.
+ * Takes what a service manager passes to this process: secrets, a listening socket, and the address for notifications
+ * about the state of the server (sd_notify(3)). Secrets may also come from variables that the operator sets.
  *
  * All of it except the folder of the credentials is removed from the environment: a child process of the application
- * must not inherit a secret, and would find other things behind the numbers of file descriptors.
+ * must not inherit a secret, and its file descriptors with those numbers would be different ones.
  */
 import type { ExecFileException } from 'node:child_process'
 import { fstatSync, readFileSync } from 'node:fs'
@@ -13,25 +12,25 @@ import { SerialQueue } from '../base/serial-queue.ts'
 import { ConfigError } from '../config/load.ts'
 import type { Config } from '../config/table.ts'
 
-/** The secrets that were passed to this process. */
+/** The secrets passed to this process. */
 export interface PassedSecrets {
-  /** Those that replace a value of the configuration, by its key. */
+  /** The secrets that replace a value of the configuration, by key. */
   readonly overrides?: Partial<Config>
   /** The password of the shared engine. */
   readonly sharedPassword?: string
-  /** Where each comes from, by the key of the configuration whose value, or part of it, it replaces. */
+  /** The source of each, by the configuration key whose value, or part of it, it replaces. */
   readonly from?: Readonly<Record<string, string | undefined>>
 }
 
-/** Everything that was passed to this process. */
-export interface Given extends PassedSecrets {
+/** Everything passed to this process. */
+export interface PassedToProcess extends PassedSecrets {
   /** The file descriptor of a listening socket. */
   readonly listenFd?: number
-  /** Where secrets come from, and why a socket is not used: lines for the log. */
+  /** Log lines: the sources of secrets, and why a socket is not used. */
   readonly notes: readonly Note[]
-  /** Undefined where no service manager waits for notifications. */
+  /** Undefined if no service manager expects notifications. */
   readonly notifier?: ReturnType<typeof createNotifier>
-  /** Adapts the configuration to a process that a service manager has started. */
+  /** Adapts the configuration to a process started by a service manager. */
   readonly adapt?: (config: Config) => Config
 }
 
@@ -42,21 +41,21 @@ interface Note {
   readonly message: string
 }
 
-/** A secret, and a phrase for where it comes from. */
-interface GivenSecret {
+/** A secret, and a phrase that names its source. */
+interface PassedSecret {
   readonly secret: string
   readonly from: string
 }
 
-/** A listening socket that was passed. */
+/** A passed listening socket. */
 interface PassedSocket {
-  /** Its file descriptor; undefined: none was passed to this process. */
+  /** Its file descriptor; undefined if none was passed to this process. */
   readonly fd: number | undefined
   /** A warning for the operator. */
   readonly warning?: string
 }
 
-/** The names of the credentials, with the variable that stands for each and the key that it replaces. */
+/** The names of the credentials, each with its equivalent variable and the key that it replaces. */
 const secrets = {
   app_key: { variable: 'SVC_APP_KEY', key: 'app_key' },
   app_key_previous: { variable: 'SVC_APP_KEY_PREVIOUS', key: 'app_key_previous' },
@@ -66,20 +65,20 @@ const secrets = {
 type SecretName = keyof typeof secrets
 const socketVariables = ['LISTEN_PID', 'LISTEN_FDS', 'LISTEN_FDNAMES']
 
-/** The first descriptor that is passed: SD_LISTEN_FDS_START of sd_listen_fds(3). */
+/** The first passed descriptor: SD_LISTEN_FDS_START of sd_listen_fds(3). */
 const firstFd = 3
 const socketSource = 'the socket of the service manager'
 
-/** After this time a child is ended: the service manager does not read. */
+/** A child is killed after this time: the service manager is not reading. */
 const timeoutMs = 10_000
 
 /**
  * Takes everything.
  * @param pid this process
  * @param warn called when the service manager could not be notified
- * @throws ConfigError when something was passed that cannot be used
+ * @throws ConfigError when something passed cannot be used
  */
-export function takeGiven(env: NodeJS.ProcessEnv, pid: number, warn: (message: string) => void): Given {
+export function takePassed(env: NodeJS.ProcessEnv, pid: number, warn: (message: string) => void): PassedToProcess {
   const isManaged = isServiceManaged(env)
   const passed = takeSecrets(env)
   const notes = Object.entries(passed.from).map(([key, from]): Note => {
@@ -97,12 +96,12 @@ export function takeGiven(env: NodeJS.ProcessEnv, pid: number, warn: (message: s
   }
 }
 
-/** Whether a service manager has started this process, by the variables that it sets (systemd.exec(5)). */
+/** Returns whether a service manager has started this process, by the variables that it sets (systemd.exec(5)). */
 export function isServiceManaged(env: NodeJS.ProcessEnv): boolean {
   return ['INVOCATION_ID', 'NOTIFY_SOCKET', 'LISTEN_FDS'].some((name) => env[name] !== undefined)
 }
 
-/** The configuration for a service: the first setup asks for its token, unless the file says when it does. */
+/** Returns the configuration for a service: the first setup requires its token, unless the file configures it. */
 export function configOfService(config: Config): Config {
   return config['admin.setup_token'] === 'auto' ? { ...config, 'admin.setup_token': 'on' } : config
 }
@@ -114,7 +113,7 @@ export function configOfService(config: Config): Config {
 export function takeSecrets(env: NodeJS.ProcessEnv): PassedSecrets & Required<Pick<PassedSecrets, 'from'>> {
   const taken = (Object.keys(secrets) as SecretName[]).map((name) => [name, takeSecret(env, name)] as const)
   const { app_key: key, app_key_previous: previous, shared_password: password, metrics_token: token } =
-    Object.fromEntries(taken) as Record<SecretName, GivenSecret | undefined> // It has every name.
+    Object.fromEntries(taken) as Record<SecretName, PassedSecret | undefined> // It has every name.
   return {
     overrides: {
       ...(key !== undefined && { app_key: key.secret }),
@@ -122,20 +121,20 @@ export function takeSecrets(env: NodeJS.ProcessEnv): PassedSecrets & Required<Pi
       ...(token !== undefined && { 'admin.metrics_token': token.secret }),
     },
     ...(password !== undefined && { sharedPassword: password.secret }),
-    from: Object.fromEntries(taken.flatMap(([name, given]) => (given ? [[secrets[name].key, given.from]] : []))),
+    from: Object.fromEntries(taken.flatMap(([name, secret]) => (secret ? [[secrets[name].key, secret.from]] : []))),
   }
 }
 
 /**
  * Takes a secret: a variable such as `SVC_APP_KEY`, else a credential of the service manager
- * (`LoadCredential=app_key:...`, systemd.exec(5)) without the line end behind it. Both replace the value of the
- * configuration file; the first setup then leaves an `app_key` in the file as it is.
+ * (`LoadCredential=app_key:...`, systemd.exec(5)) without its trailing line end. Both replace the value in the
+ * configuration file; the first setup then leaves an `app_key` in the file unchanged.
  * @param name `app_key`: the key that signs; `app_key_previous`: keys that verify, one a line, or none;
  *   `shared_password`: the password of the shared engine; `metrics_token`: the token for programs that read the metrics
- * @returns undefined when neither is there
- * @throws ConfigError when the secret is empty or cannot be read: a random key instead would go unnoticed
+ * @returns undefined when neither exists
+ * @throws ConfigError when the secret is empty or cannot be read: a random key in its place would go unnoticed
  */
-export function takeSecret(env: NodeJS.ProcessEnv, name: SecretName): GivenSecret | undefined {
+export function takeSecret(env: NodeJS.ProcessEnv, name: SecretName): PassedSecret | undefined {
   const { variable } = secrets[name]
   const { CREDENTIALS_DIRECTORY: folder = '', [variable]: value } = env
   delete env[variable]
@@ -149,8 +148,8 @@ export function takeSecret(env: NodeJS.ProcessEnv, name: SecretName): GivenSecre
 
 /**
  * Takes the listening socket of socket activation, by the rules of sd_listen_fds(3). The kernel keeps its queue while
- * the server restarts, so that no client is refused. Sockets for another process are left alone, with a warning.
- * @throws ConfigError when there is more than one socket, or none behind the number
+ * the server restarts, so that no client is refused. Sockets for another process are ignored, with a warning.
+ * @throws ConfigError when there is more than one socket, or the descriptor is not a socket
  */
 export function takeListenFds(env: NodeJS.ProcessEnv, pid: number): PassedSocket {
   const { LISTEN_PID: forPid, LISTEN_FDS: count, LISTEN_FDNAMES: names } = env
@@ -166,18 +165,18 @@ export function takeListenFds(env: NodeJS.ProcessEnv, pid: number): PassedSocket
     throw new ConfigError(socketSource, [problem])
   }
   if (!isSocket(firstFd)) {
-    throw new ConfigError(socketSource, [`file descriptor ${firstFd} is no socket, though LISTEN_FDS is 1`])
+    throw new ConfigError(socketSource, [`file descriptor ${firstFd} is not a socket, though LISTEN_FDS is 1`])
   }
   return { fd: firstFd }
 }
 
 /**
- * Makes the notifier of this process; undefined where no service manager waits for notifications. None of its methods
- * waits or fails.
+ * Creates the notifier of this process; undefined if no service manager expects notifications. Its methods neither
+ * wait nor fail.
  *
  * Node has no datagram sockets in the file system, so each message is sent by a short-lived child, `systemd-notify`,
  * and the unit needs `NotifyAccess=all`. The children run one after the other, which keeps the messages in order.
- * @param env `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID` are removed from it: no child process gets them
+ * @param env `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID` are removed from it, so no child process inherits them
  * @param pid the main process
  * @param warn called when a message could not be sent
  */
@@ -187,12 +186,12 @@ export function createNotifier(env: NodeJS.ProcessEnv, pid: number, warn: (messa
   for (const name of ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID']) delete env[name]
   if (socket === undefined || socket === '') return undefined
   const childEnv = { NOTIFY_SOCKET: socket, ...(path !== undefined && { PATH: path }) }
-  const { execFile } = process.getBuiltinModule('node:child_process') // Loaded where it is used.
+  const { execFile } = process.getBuiltinModule('node:child_process') // loaded only if needed
   const messages = new SerialQueue()
   let serving = false
   let feeding = false
 
-  /** Feeds the watchdog, unless the last such message is still on its way. */
+  /** Feeds the watchdog, unless the previous message is still being sent. */
   function feed(): void {
     if (feeding) return
     feeding = true
@@ -201,9 +200,9 @@ export function createNotifier(env: NodeJS.ProcessEnv, pid: number, warn: (messa
   }
 
   function send(...assignments: readonly string[]): void {
-    // A child that cannot be started may throw: ENOMEM.
+    // Starting a child may throw, such as ENOMEM.
     messages.run(() => run(assignments)).catch((error: Error) => {
-      warn(`the service manager was not told ${assignments[0]}: ${error.message}`)
+      warn(`the service manager was not notified of ${assignments[0]}: ${error.message}`)
     })
   }
 
@@ -218,23 +217,23 @@ export function createNotifier(env: NodeJS.ProcessEnv, pid: number, warn: (messa
   }
 
   return {
-    /** The server accepts requests, and the watchdog is fed from now on. `systemctl status` shows `status`. */
+    /** Reports that the server accepts requests, and starts to feed the watchdog. `systemctl status` shows `status`. */
     ready: (status: string): void => {
       serving = true
       send('READY=1', `STATUS=${status}`)
       if (watchdogMs !== undefined) setInterval(feed, watchdogMs).unref()
     },
-    /** A reload has begun. Nothing is sent before `ready` and during a stop. */
+    /** Reports the start of a reload. Sends nothing before `ready` and during a stop. */
     reloading: (): void => {
       // Both clocks are CLOCK_MONOTONIC; the service manager compares.
       const now = process.hrtime.bigint() / 1000n
       if (serving) send('RELOADING=1', `MONOTONIC_USEC=${now}`, 'STATUS=reloading')
     },
-    /** A reload has ended. */
+    /** Reports the end of a reload. */
     reloaded: (status: string): void => {
       if (serving) send('READY=1', `STATUS=${status}`)
     },
-    /** The stop has begun. */
+    /** Reports the start of the stop. */
     stopping: (): void => {
       serving = false
       send('STOPPING=1', 'STATUS=stopping')
@@ -248,12 +247,12 @@ function linesOf(text: string): string[] {
   return text.split(/\r?\n/).filter((line) => line !== '')
 }
 
-function checked(name: SecretName, secret: string, from: string): GivenSecret {
+function checked(name: SecretName, secret: string, from: string): PassedSecret {
   if (secret === '' && name !== 'app_key_previous') throw new ConfigError(name, [`${from} is empty`])
   return { secret, from }
 }
 
-/** The content of a credential; undefined when there is none with this name. */
+/** Returns the content of a credential, if it exists. */
 function readCredential(name: string, file: string): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file))
@@ -272,7 +271,7 @@ function isSocket(fd: number): boolean {
   }
 }
 
-/** How often to feed the watchdog, in milliseconds: twice in its time. Undefined: this process has none. */
+/** Returns how often to feed the watchdog, in milliseconds: twice per timeout. Undefined without a watchdog. */
 function watchdogIntervalMs(env: NodeJS.ProcessEnv, pid: number): number | undefined {
   const { WATCHDOG_USEC: microseconds = '', WATCHDOG_PID: forPid = String(pid) } = env
   if (!/^[1-9]\d{0,15}$/.test(microseconds) || forPid !== String(pid)) return undefined

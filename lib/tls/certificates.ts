@@ -1,6 +1,6 @@
 /**
- * The certificate of an HTTPS server: `server.tls.cert` and `server.tls.key`, files in PEM, both or none, and the
- * settings of TLS that go with it.
+ * The certificate of an HTTPS server: `server.tls.cert` and `server.tls.key`, PEM files, both or neither, and the TLS
+ * settings to use with them.
  */
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -17,8 +17,8 @@ export interface Certificates {
 }
 
 /**
- * TLS 1.3, and of TLS 1.2 only what has forward secrecy and authenticated encryption (RFC 9325, 4.2). Node's default
- * also has static RSA and CBC.
+ * TLS 1.3, and only those ciphers of TLS 1.2 with forward secrecy and authenticated encryption (RFC 9325, 4.2). Node's
+ * default also has static RSA and CBC.
  */
 const ciphers = [
   'TLS_AES_256_GCM_SHA384',
@@ -33,7 +33,7 @@ const ciphers = [
 ].join(':')
 
 const dayMs = 86_400_000
-/** How long before the end of a certificate the warning begins. */
+/** How long before the expiry of a certificate to warn. */
 const noticeDays = 14
 const renew = 'renew it, then reload'
 /** PKCS #8 (RFC 5958) and the older form of OpenSSL. */
@@ -41,8 +41,8 @@ const encryptedKey = /-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYP
 
 /**
  * Reads the files that the configuration names, and checks that they can be used.
- * @returns undefined when it names none: plain HTTP
- * @throws ConfigError when only one is named, one cannot be read, or they do not belong together
+ * @returns undefined when neither is configured: plain HTTP
+ * @throws ConfigError when only one is configured, one cannot be read, or they do not match
  */
 export function readCertificates(loaded: LoadedConfig): Certificates | undefined {
   const { 'server.tls.cert': cert, 'server.tls.key': key } = loaded.config
@@ -61,7 +61,7 @@ export function readCertificates(loaded: LoadedConfig): Certificates | undefined
   }
   const certificates: Certificates = { ...files, minVersion: 'TLSv1.2', ciphers }
   try {
-    // Loaded where it is used: most servers run behind a proxy.
+    // Loaded only here: most servers run behind a proxy.
     process.getBuiltinModule('node:tls').createSecureContext(certificates)
     serverCertificateOf(certificates)
     return certificates
@@ -79,13 +79,13 @@ export function readCertificates(loaded: LoadedConfig): Certificates | undefined
   }
 }
 
-/** The first certificate of the chain, that of the server itself. */
+/** Returns the first certificate of the chain, the server's. */
 export function serverCertificateOf({ cert }: Certificates): X509Certificate {
   return new X509Certificate(cert)
 }
 
 /**
- * Warnings about the time of a certificate: it has ended, ends within 14 days, or has not begun.
+ * Returns warnings about the validity of a certificate: it has expired, expires within 14 days, or is not valid yet.
  * @param nowMs milliseconds since 1970
  */
 export function warningsOfTime({ validFrom, validTo }: X509Certificate, nowMs: number): string[] {
@@ -119,14 +119,14 @@ export class CertificateInUse {
     this.#use(readCertificates(loaded))
   }
 
-  /** Undefined: plain HTTP. */
+  /** The certificate; undefined for plain HTTP. */
   get current(): Certificates | undefined {
     return this.#current
   }
 
   /**
    * Reads the files again.
-   * @throws ConfigError as `readCertificates` does; then the current one stays
+   * @throws ConfigError as `readCertificates` does; then the current one stays in use
    */
   renew(): Certificates | undefined {
     try {
@@ -144,7 +144,7 @@ export class CertificateInUse {
     return this.#refusal !== undefined
   }
 
-  /** Messages for the operator: about its time, and that the last reload could not read a new one. */
+  /** Returns warnings for the operator: about the validity, and that the last reload could not read a new one. */
   warnings(): string[] {
     const refused = this.#refusal === undefined ? [] : [`the old certificate stays in use: ${this.#refusal}`]
     return this.#parsed === undefined ? [] : [...refused, ...warningsOfTime(this.#parsed, this.#now())]
@@ -168,7 +168,7 @@ export class CertificateInUse {
   }
 }
 
-/** `2026-12-01` of a time of a certificate. */
+/** Formats the date of a certificate: `2026-12-01`. */
 function dateOf(time: string): string {
   return new Date(time).toISOString().slice(0, 10)
 }

@@ -1,7 +1,7 @@
 /**
  * The context members of resource ids: `resourceInput(id)` renders the token of an id, `resourceId()` reads it back.
  *
- * When the form has the field, the query is not read: a valid token there does not replace a wrong one in the form.
+ * If the form has the field, the query is not read: a valid token there does not replace an invalid one in the form.
  */
 import type { CoreContext } from '../http/context.ts'
 import { escapeHtml } from '../http/escape-html.ts'
@@ -30,9 +30,9 @@ export function resourceIdFeature(tokens: ResourceTokens): Feature {
 }
 
 /**
- * The id in the field `_resource_id` of the form body, or of the query when the form has none. '' when it is missing,
- * occurs twice, or was not signed by this application. It proves that the application rendered the id, not that the
- * client may use it. Rejects with the HttpError of a form that cannot be read.
+ * Returns the id in the field `_resource_id` of the form body, or of the query if the form has none. '' if it is
+ * missing, occurs twice, or was not signed by this application. It proves that the application rendered the id, not
+ * that the client may use it. Rejects with the HttpError of a form that cannot be read.
  */
 async function readId(tokens: ResourceTokens, ctx: CoreContext): Promise<string> {
   const inForm = (await readFormField(ctx, resourceField)) ?? []
@@ -41,7 +41,7 @@ async function readId(tokens: ResourceTokens, ctx: CoreContext): Promise<string>
   return token === undefined || sent.length > 1 ? '' : tokens.read(token)
 }
 
-/** A hidden input with the signed id; '' for the id ''. Throws TypeError for what is no string, number or bigint. */
+/** Renders a hidden input with the signed id; '' for ''. Throws TypeError unless it is a string, number or bigint. */
 function renderInput(tokens: ResourceTokens, id: unknown): string {
   if (typeof id !== 'string' && typeof id !== 'number' && typeof id !== 'bigint') {
     const found = id === null ? 'null' : typeof id

@@ -1,9 +1,9 @@
 /**
  * Resource-id tokens: `<payload>.<signature>`. The payload is the base64 (RFC 4648 section 4, padded) of the UTF-8 of
- * `<id>|<unix seconds>`, the signature the lower-case hex HMAC-SHA256 of the payload text with `app_key` as it is.
+ * `<id>|<unix seconds>`, the signature the lower-case hex HMAC-SHA256 of the payload text with `app_key` itself.
  *
- * Surprise: a token only proves that this application made it. Anybody can read the id in it, it does not expire, and
- * the action must check whether the client may use what the id names.
+ * Surprise: a token only proves that this application made it. Anybody can read its id, it does not expire, and the
+ * action must check whether the client may use the resource.
  */
 import { Buffer, isUtf8 } from 'node:buffer'
 import { createSecretKey } from 'node:crypto'
@@ -16,13 +16,13 @@ const timestampShape = /^[0-9]{1,12}$/
 
 /**
  * Makes the tokens of a server.
- * @throws RangeError when there is no key, or one is empty
+ * @throws RangeError if there is no key, or a key is empty
  */
 export function createResourceTokens({ keys, now }: TokenOptions) {
   const signer = createSigner(keys, (key) => createSecretKey(key, 'utf8'))
   return {
     /**
-     * The token of an id.
+     * Returns the token of an id.
      * @throws TypeError for a text with half a surrogate pair, which UTF-8 cannot encode
      */
     make(id: string): string {
@@ -32,7 +32,7 @@ export function createResourceTokens({ keys, now }: TokenOptions) {
       const payload = Buffer.from(`${id}|${Math.floor(now() / 1000)}`).toString('base64')
       return `${payload}.${signer.sign(payload)}`
     },
-    /** The id in a token; '' when none of the keys signed it, or its encoding is not canonical. Never throws. */
+    /** Returns the id in a token; '' if no key signed it, or its encoding is not canonical. Never throws. */
     read(token: string): string {
       const signed = splitSigned(token)
       return signed === undefined || !signer.verify(signed.text, signed.signature) ? '' : idIn(signed.text)
@@ -40,7 +40,7 @@ export function createResourceTokens({ keys, now }: TokenOptions) {
   }
 }
 
-/** The id in a payload. The form is checked, since the application may sign other texts with the same key. */
+/** Returns the id in a payload. Checks the form, since the application may sign other texts with the same key. */
 function idIn(payload: string): string {
   const bytes = Buffer.from(payload, 'base64')
   if (bytes.toString('base64') !== payload || !isUtf8(bytes)) return ''

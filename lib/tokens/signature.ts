@@ -1,7 +1,7 @@
 /**
  * Signatures of tokens: the lower-case hex HMAC-SHA256 of a text (RFC 2104, FIPS 180-4).
  *
- * The first key signs and every key verifies, so that a key can be changed while forms signed with the old one are
+ * The first key signs and every key verifies, so that a key can be changed while forms signed with the old key are
  * open.
  */
 import { Buffer } from 'node:buffer'
@@ -9,7 +9,7 @@ import { createHmac, createSecretKey, hkdfSync, timingSafeEqual, type KeyObject 
 
 /** How tokens are made. */
 export interface TokenOptions {
-  /** `app_key`, which signs, then those of `app_key_previous`, which verify only. */
+  /** `app_key`, which signs, then `app_key_previous`, which only verify. */
   readonly keys: readonly string[]
   /** Milliseconds since 1970. */
   readonly now: () => number
@@ -21,9 +21,9 @@ const noHexDigit = /[^0-9a-f]/
 
 /**
  * Makes a signer.
- * @param keys the first one signs, all of them verify
+ * @param keys the first signs, all verify
  * @param importKey turns the text of a key into the key to sign with
- * @throws RangeError when there is no key, or one is empty: anybody could sign with it
+ * @throws RangeError if there is no key, or a key is empty, since anybody could sign with it
  */
 export function createSigner(keys: readonly string[], importKey: (key: string) => KeyObject) {
   const [first, ...others] = keys.map((key, at) => {
@@ -33,20 +33,20 @@ export function createSigner(keys: readonly string[], importKey: (key: string) =
   if (first === undefined) throw new RangeError('Cannot sign tokens: there must be a key: there is none')
   const verifying = [first, ...others]
   return {
-    /** The signature of a text: 64 lower-case hex digits. */
+    /** Returns the signature of a text: 64 lower-case hex digits. */
     sign: (text: string): string => hmac(first, text),
-    /** Whether a signature is that of a text. Takes the same time for every wrong one, and never throws. */
+    /** Whether a signature belongs to a text. In constant time; never throws. */
     verify: (text: string, signature: string): boolean =>
       verifying.some((key) => isEqual(hmac(key, text), signature)),
   }
 }
 
-/** A key for one use, derived from `app_key` (HKDF, RFC 5869). A key of one use reveals nothing of another. */
+/** Derives a key for one use from `app_key` (HKDF, RFC 5869). A key for one use reveals nothing about others. */
 export function deriveKey(key: string, use: string): KeyObject {
   return createSecretKey(Buffer.from(hkdfSync('sha256', key, '', use, 32)))
 }
 
-/** Splits `text.signature`, where the text has no dot; undefined for another form. The signature is not verified. */
+/** Splits `text.signature`, where the text has no dot; undefined for any other form. Does not verify the signature. */
 export function splitSigned(token: string): { readonly text: string; readonly signature: string } | undefined {
   const dot = token.length - signatureLength - 1
   if (dot < 1 || token.indexOf('.') !== dot) return undefined
@@ -54,7 +54,7 @@ export function splitSigned(token: string): { readonly text: string; readonly si
   return noHexDigit.test(signature) ? undefined : { text: token.slice(0, dot), signature }
 }
 
-/** Whether two texts are the same. The time that it takes depends on their lengths alone. */
+/** Whether two texts are equal. Its duration depends only on their lengths. */
 export function isEqual(text: string, other: string): boolean {
   const bytes = Buffer.from(text)
   const others = Buffer.from(other)

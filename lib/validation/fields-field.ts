@@ -1,6 +1,6 @@
 /**
- * A field of a body, and how it is read: what counts as sent, and which value applies when nothing was sent. Kinds
- * of values (`fields-kinds.ts`) say how their values are found in a form and checked.
+ * A field of a body, and how it is read: what counts as sent, and which value applies when nothing was sent. The kinds
+ * of values (`fields-kinds.ts`) define how their values are found in a form and checked.
  */
 import type { Form } from '../http/form.ts'
 import { FormIndex } from './form-index.ts'
@@ -9,14 +9,16 @@ import type { MessageName, Problem } from './messages.ts'
 
 /** How the values of one kind are found in a form and checked. */
 export interface Kind {
-  /** Whether white space around a text does not count. */
+  /** Whether white space around a string is removed. */
   readonly trims: boolean
-  /** Finds what a form has under a path; undefined for nothing. */
+  /** Finds the value under a path of a form; undefined if there is none. */
   readonly find: (form: FormIndex, path: string) => unknown
-  /** Checks what was sent. Returns the value to hand on; undefined when it is wrong. */
+  /** Checks what was sent. Returns the value to pass on; undefined when it is invalid. */
   readonly check: (value: unknown, run: Run, path: string) => unknown
-  /** Reads a required field that a form lacks; that is a problem unless given. */
+  /** Reads a required field that a form lacks; without this, a missing field is a problem. */
   readonly unsent?: (run: Run, path: string) => unknown
+  /** The keywords of JSON Schema for the rules of the kind; undefined and infinite ones do not apply. */
+  readonly keywords: Readonly<Record<string, unknown>>
   readonly isSecret?: boolean
   readonly members?: readonly Member[]
   readonly item?: Field
@@ -24,7 +26,7 @@ export interface Kind {
 /** A member of an object. */
 export type Member = readonly [name: string, field: Field]
 
-/** More problems are not told: the answer would be larger than the request. */
+/** The most problems reported, so that the response is not larger than the request. */
 const mostProblems = 1000
 
 /** One reading of a body. */
@@ -32,18 +34,20 @@ export class Run {
   /** The form; undefined for JSON. */
   readonly form: FormIndex | undefined
   readonly problems: Problem[] = []
+  /** The keys of the member or entry that is being read. */
+  readonly keys: (string | number)[] = []
 
   constructor(form: Form | undefined) {
     this.form = form === undefined ? undefined : new FormIndex(form)
   }
 
-  /** Notes a problem. `rules` has the values of the message's placeholders. */
+  /** Records a problem. `rules` has the values of the message's placeholders. */
   wrong(path: string, message: MessageName, rules: object = {}): undefined {
-    if (this.problems.length < mostProblems) this.problems.push({ path, message, rules })
+    if (this.problems.length < mostProblems) this.problems.push({ path, keys: [...this.keys], message, rules })
   }
 }
 
-/** A field of a body. It does not change: `optional` and `default` return another one. */
+/** A field of a body. Immutable: `optional` and `default` return a new field. */
 export class Field {
   readonly kind: Kind
   readonly presence: 'required' | 'optional' | 'default'
@@ -55,13 +59,13 @@ export class Field {
     this.fallback = fallback
   }
 
-  /** The same field, which may be left out or sent empty: it is undefined then. */
+  /** Returns the same field as optional: it is undefined when left out or sent empty. */
   optional(): Field {
     return new Field(this.kind, 'optional')
   }
 
   /**
-   * The same field, with a value for when it is left out or sent empty.
+   * Returns the same field with a value for when it is left out or sent empty.
    * @throws TypeError when the value breaks a rule of the field
    */
   default(value: unknown): Field {
@@ -69,19 +73,27 @@ export class Field {
     const fallback = this.kind.check(value, run, '')
     const [problem] = run.problems
     if (problem === undefined) return new Field(this.kind, 'default', fallback)
-    throw new TypeError(`Cannot define a default: ${shown(value)} breaks a rule of its own field: ${problem.message}`)
+    throw new TypeError(`Cannot define a default: ${shown(value)} breaks a rule of its field: ${problem.message}`)
   }
 }
 
-/** Reads what was sent for a field. Returns its value; undefined where it has none, or a problem was noted. */
-export function readField(field: Field, given: unknown, run: Run, path: string): unknown {
+/** Reads a member of an object or an entry of a list, under its key. Returns as {@link readField}. */
+export function readBelow(field: Field, sent: unknown, run: Run, path: string, key: string | number): unknown {
+  run.keys.push(key)
+  const value = readField(field, sent, run, path)
+  run.keys.pop()
+  return value
+}
+
+/** Reads what was sent for a field. Returns its value; undefined where it has none, or a problem was recorded. */
+export function readField(field: Field, sent: unknown, run: Run, path: string): unknown {
   const { kind, presence, fallback } = field
-  const value = kind.trims && typeof given === 'string' ? given.trim() : given
+  const value = kind.trims && typeof sent === 'string' ? sent.trim() : sent
   const isEmpty = value === '' && (run.form !== undefined || presence === 'required')
   if (value !== undefined && value !== null && !isEmpty) return kind.check(value, run, path)
   if (presence === 'optional') return undefined
   if (presence === 'default') {
-    // An action may change what it gets, so each request gets an object or list of its own.
+    // An action may change its input, so each request gets its own copy of an object or list.
     return typeof fallback === 'object' ? kind.check(fallback, new Run(undefined), '') : fallback
   }
   return run.form !== undefined && kind.unsent !== undefined ? kind.unsent(run, path) : run.wrong(path, 'required')

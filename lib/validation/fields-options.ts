@@ -1,10 +1,10 @@
 /**
- * Checks the options of a field when it is defined, so that a mistake shows at the start and not in a request.
+ * Checks the options of a field when it is defined, so that a mistake fails at start-up and not in a request.
  */
 import { inspect } from 'node:util'
 import { didYouMean } from '../base/nearest.ts'
 
-/** The options of a field. Bounds are included; those of a text and a list are lengths. */
+/** The options of a field. Bounds are inclusive; those of a text and a list are lengths. */
 export interface Options<Bound = number> {
   readonly min?: Bound | undefined
   readonly max?: Bound | undefined
@@ -14,7 +14,7 @@ export interface Options<Bound = number> {
   readonly maxKb?: number | undefined
 }
 
-/** What an option must be: `must be ...`; undefined when it is right. */
+/** Returns what an option must be: `must be ...`; undefined when it is valid. */
 type Check = (value: unknown) => string | undefined
 
 const count: Check = (value) =>
@@ -63,7 +63,7 @@ export function checkOptions<T extends object>(kind: keyof typeof optionsOf, opt
   throw wrongField(kind, `min must not be above max: min is ${shown(min)}, max is ${shown(max)}`)
 }
 
-/** Whether a text is a day that exists, `YYYY-MM-DD`, from year 1 on. */
+/** Whether a text is an existing day, `YYYY-MM-DD`, from year 1. */
 export function isDate(text: string): boolean {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false
   const year = Number(text.slice(0, 4))
@@ -74,7 +74,7 @@ export function isDate(text: string): boolean {
   return year > 0 && day > 0 && day <= days
 }
 
-/** The error of a definition that is wrong. */
+/** The error for an invalid definition. */
 export function wrongField(kind: string, problem: string): TypeError {
   return new TypeError(`Cannot define ${kind === '' ? 'fields({...})' : `fields.${kind}`}: ${problem}`)
 }
@@ -86,11 +86,11 @@ export function shown(value: unknown): string {
 }
 
 function unknownOption(name: string, known: readonly string[]): string {
-  if (known.length === 0) return `it has no options: it was given ${name}`
+  if (known.length === 0) return `it takes no options: it has ${name}`
   return `it has no option ${name}${didYouMean(name, known) || `: it has ${known.join(', ')}`}`
 }
 
-/** A pattern that keeps its place, or means something else with `v`, would give another answer each time. */
+/** A stateful pattern (`g`, `y`) would answer differently each time, and `v` changes what a pattern means. */
 function problemOfPattern(value: unknown): string | undefined {
   if (!(value instanceof RegExp)) return 'must be a regular expression, such as /^[a-z]+$/'
   return /[gyv]/.test(value.flags) ? 'must have none of the flags g, y and v' : undefined

@@ -1,22 +1,24 @@
 /**
- * The builder of what `ctx.validate` reads: `fields({ title: fields.text({ max: 80 }) })`. All is checked and prepared
- * when it is defined; a request only reads. Its types for applications are in `svc.d.ts`.
+ * The schema builder of `ctx.validate`: `fields({ title: fields.text({ max: 80 }) })`. Definitions are checked and
+ * prepared once; a request only reads. The types for applications are in `svc.d.ts`.
  *
- * A form and a JSON body are read by the same rules, but in a form an empty value counts as none, and no value is false
- * for a boolean and an empty list for a list, since an unticked checkbox is not sent.
+ * A form and a JSON body follow the same rules, but in a form an empty value counts as missing, and a missing value is
+ * false for a boolean and an empty list for a list, since an unticked checkbox is not sent.
  */
+import type { Checked, Schema as Declared } from 'svc'
 import { isObject } from '../base/object.ts'
 import type { Form } from '../http/form.ts'
 import { Field, readField, Run } from './fields-field.ts'
 import * as kinds from './fields-kinds.ts'
 import { checkOptions, shown, wrongField, type Options } from './fields-options.ts'
-import type { Problem } from './messages.ts'
+import { jsonSchemaOf } from './json-schema.ts'
+import { englishText, textsByPath, type Problem } from './messages.ts'
 
 /** How an input is shown again in its form. */
 export interface Input {
   readonly isSecret: boolean
   readonly isList: boolean
-  /** A checkbox that is not ticked is not sent. */
+  /** An unticked checkbox is not sent. */
   readonly isCheckbox: boolean
 }
 
@@ -25,13 +27,23 @@ const emailShape =
   /^[\w.!#$%&'*+/=?^`{|}~-]+@[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/i
 const webAddressShape = /^https?:\/\/[^/?#\\\s][^\s\u0000-\u001f\u007f]*$/i
 
-/** What `fields({...})` makes: reads a body as an object without prototype. */
+/** The result of `fields({...})`: reads a body as an object without prototype. */
 export class Schema {
   readonly #root: Field
   /** The inputs of a form by name, with `*` for the number of a row. */
   readonly inputs: ReadonlyMap<string, Input>
+  /** Standard Schema, version 1 (https://standardschema.dev): `check`, for other libraries. */
+  readonly '~standard': Declared['~standard'] = {
+    version: 1,
+    vendor: 'svc',
+    validate: (value) => {
+      const read = this.read(value)
+      if ('value' in read) return read
+      return { issues: read.problems.map((problem) => ({ message: englishText(problem), path: problem.keys })) }
+    },
+  }
 
-  /** @throws TypeError when a member is no field */
+  /** @throws TypeError when a member is not a field */
   constructor(definition: unknown) {
     this.#root = objectOf('', definition)
     const inputs = new Map<string, Input>()
@@ -39,17 +51,36 @@ export class Schema {
     this.inputs = inputs
   }
 
-  /** Reads a form, or a value that was JSON. Returns the values, or what is wrong with them. */
+  /** Reads a form, or a parsed JSON value. Returns the values, or the problems with them. */
   read(body: unknown, form?: Form): { readonly value: unknown } | { readonly problems: readonly Problem[] } {
     const run = new Run(form)
     const value = readField(this.#root, form ?? body, run, '')
     return run.problems.length === 0 ? { value } : { problems: run.problems }
   }
+
+  /**
+   * Checks a plain value as a JSON body is checked. Files are valid only in forms. The texts are English: replaced
+   * messages belong to a server, and a schema to none.
+   */
+  check(value: unknown): Checked {
+    const read = this.read(value)
+    if ('value' in read) return { ok: true, value: read.value }
+    return { ok: false, errors: textsByPath(read.problems, englishText) }
+  }
+
+  /**
+   * Returns a new JSON Schema of the JSON that `check` accepts, or returns; `json-schema.ts` says what it cannot
+   * express.
+   */
+  toJsonSchema(side: 'input' | 'output' = 'input'): Record<string, unknown> {
+    const $schema = 'https://json-schema.org/draft/2020-12/schema'
+    return structuredClone({ $schema, ...jsonSchemaOf(this.#root, side) })
+  }
 }
 
 /**
  * Makes schemas for `ctx.validate`, and their fields. Every field is required unless it has `.optional()` or
- * `.default(value)`. Each function throws TypeError for a definition that is wrong, and says what it must be.
+ * `.default(value)`. Each function throws TypeError for an invalid definition, and names what is expected.
  */
 export const fields = Object.assign((definition: unknown): Schema => new Schema(definition), {
   /** Text without the white space around it, unless `trim` is false. */
@@ -58,17 +89,17 @@ export const fields = Object.assign((definition: unknown): Schema => new Schema(
   /** Text that is not trimmed and never shown again: a password, a code. */
   secret: (options: Options = {}): Field =>
     kinds.textField(checkOptions('secret', options), { message: 'text', trims: false, isSecret: true }),
-  /** An address as browsers take it, of at most 254 characters unless `max` is given. */
+  /** An email address as browsers accept it, of at most 254 characters unless `max` is given. */
   email: (options: Options = {}): Field =>
     kinds.textField(checkOptions('email', { ...options, max: options?.max ?? 254 }), {
-      message: 'email', fits: (text) => emailShape.test(text),
+      message: 'email', format: 'email', fits: (text) => emailShape.test(text),
     }),
   /** An http or https address, of at most 2048 characters unless `max` is given. */
   url: (options: Options = {}): Field =>
     kinds.textField(checkOptions('url', { ...options, max: options?.max ?? 2048 }), {
-      message: 'url', fits: (text) => webAddressShape.test(text) && URL.canParse(text),
+      message: 'url', format: 'uri', fits: (text) => webAddressShape.test(text) && URL.canParse(text),
     }),
-  /** A day that exists, as the text `YYYY-MM-DD`. */
+  /** An existing day, as `YYYY-MM-DD`. */
   date: (options: Options<string> = {}): Field => kinds.dateField(checkOptions('date', options)),
   /** A whole number below 2^53, positive or negative. */
   integer: (options: Options = {}): Field => kinds.numberField('integer', checkOptions('integer', options)),
@@ -79,7 +110,7 @@ export const fields = Object.assign((definition: unknown): Schema => new Schema(
     checkOptions('boolean', options)
     return kinds.booleanField()
   },
-  /** One of these texts; they may be given as a list. */
+  /** One of these strings, passed as arguments or as a list. */
   choice: (...choices: readonly unknown[]): Field => kinds.choiceField(choices.flat()),
   /** A list, of at most 1000 entries unless `max` is given. */
   list: (item: Field, options: Options = {}): Field => {
@@ -88,7 +119,7 @@ export const fields = Object.assign((definition: unknown): Schema => new Schema(
   },
   /** An object, without prototype. */
   object: (definition: unknown): Field => objectOf('object', definition),
-  /** A file of a multipart form. Its type is what the client says. */
+  /** A file of a multipart form. Its type is the one that the client declares. */
   file: (options: Options = {}): Field => kinds.fileField(checkOptions('file', options)),
 })
 
@@ -106,6 +137,7 @@ function collectInputs(field: Field, path: string, inputs: Map<string, Input>): 
   if (members !== undefined) {
     for (const [name, member] of members) collectInputs(member, path === '' ? name : `${path}.${name}`, inputs)
   } else if (item !== undefined && kinds.isDeep(item)) {
+    inputs.set(path, { isSecret: false, isList: true, isCheckbox: false })
     collectInputs(item, `${path}.*`, inputs)
   } else {
     const isList = item !== undefined

@@ -1,15 +1,15 @@
 /**
- * The names of a form, indexed for its schema: one look-up finds the values, files or rows of a path. A search through
- * all names for each path would take quadratic time, and a client chooses how many names there are.
+ * The names of a form, indexed for its schema: one look-up finds the values, files or rows of a path. Scanning all
+ * names for each path would take quadratic time, and the client chooses the number of names.
  *
- * Texts that begin alike are neighbours in a sorted list, so the names below a path are one range of it.
+ * Names with the same prefix are adjacent in a sorted list, so the names below a path are one range of it.
  */
 import type { Form, FormFile } from '../http/form.ts'
 
 /** The number of a row: the text after `lines.` in `lines.0.name`. */
 const rowNumber = /^(?:0|[1-9]\d{0,5})(?=\.|$)/
 
-/** A form, as the kinds of fields search it. Each index is made when it is first used. */
+/** A form, as the kinds of fields search it. Each index is built on first use. */
 export class FormIndex {
   readonly #form: Form
   #names: readonly string[] | undefined
@@ -20,12 +20,12 @@ export class FormIndex {
     this.#form = form
   }
 
-  /** The values of a name in the order sent; undefined when it was not sent. */
+  /** Returns the values of a name in the order sent; undefined when it was not sent. */
   valuesOf(name: string): readonly string[] | undefined {
     return this.#form.valuesOf(name)
   }
 
-  /** The files of a name in the order sent; none when it was not sent. */
+  /** Returns the files of a name in the order sent; an empty list when it was not sent. */
   filesOf(name: string): readonly FormFile[] {
     this.#filesByName ??= filesByName(this.#form.files)
     return this.#filesByName.get(name) ?? []
@@ -37,7 +37,7 @@ export class FormIndex {
     return this.#files.has(value)
   }
 
-  /** The numbers of the rows below a path, ascending: 0 and 2 for `lines` with `lines.2.name` and `lines.0.name`. */
+  /** Returns the row numbers below a path, ascending: 0 and 2 for `lines` with `lines.2.name` and `lines.0.name`. */
   rowsOf(path: string): readonly number[] {
     this.#names ??= [...this.#form.keys(), ...this.#form.files.map((file) => file.name)].sort()
     const start = `${path}.`
@@ -60,7 +60,7 @@ function filesByName(files: readonly FormFile[]): Map<string, FormFile[]> {
   return byName
 }
 
-/** The index of the first name that is not before a text; the length of the list when all are. */
+/** The index of the first name that is not less than a text; the length of the list if all are less. */
 function firstFrom(names: readonly string[], text: string): number {
   let from = 0
   let to = names.length

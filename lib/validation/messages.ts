@@ -1,5 +1,5 @@
 /**
- * The messages of `ctx.validate`, and the group `validate` of the middleware configuration, which replaces them:
+ * The messages of `ctx.validate`, and the group `validate` of the middleware configuration, which can replace them:
  * `{"setup": {"validate": {"messages": {"required": "Bitte ausfüllen"}}}}`.
  */
 import { isObject } from '../base/object.ts'
@@ -39,6 +39,8 @@ export type MessageName = keyof typeof defaults
 /** A problem of a value: the name of its message, and the values of its placeholders. */
 export interface Problem {
   readonly path: string
+  /** The path as keys: a name may have a dot, and the entries of a list have numbers. */
+  readonly keys: readonly (string | number)[]
   readonly message: MessageName
   readonly rules: object
 }
@@ -51,18 +53,18 @@ export const messageTable: Readonly<Record<string, Row>> = Object.fromEntries(
     const known = placeholdersIn(text)
     const allowed = known.length === 0 ? 'this message has no placeholder' : `it may have ${known.join(' and ')}`
     const meaning = known.length === 0 ? '' : known.map((one) => `\`${one}\``).join(', ')
-    const check = (given: string): string | undefined => {
-      if (given.trim() === '') return 'must be a text that is not empty'
-      const unknown = placeholdersIn(given).find((one) => !known.includes(one))
+    const check = (custom: string): string | undefined => {
+      if (custom.trim() === '') return 'must be a text that is not empty'
+      const unknown = placeholdersIn(custom).find((one) => !known.includes(one))
       return unknown === undefined ? undefined : `must not have ${unknown}: ${allowed}`
     }
     return [name, { kind: 'string', default: text, check, meaning }]
   }),
 )
 
-/** The group, and what it says. */
+/** The group, and the messages. */
 interface MessageGroup extends BuiltInGroup {
-  /** The text of a problem. */
+  /** Returns the text of a problem. */
   readonly textOf: (problem: Problem) => string
 }
 
@@ -83,11 +85,28 @@ export function createMessageGroup(): MessageGroup {
         commit: () => (current = settings),
       }
     },
-    textOf: ({ message, rules }) => {
-      const values = rules as Readonly<Record<string, unknown>>
-      return String(current[message]).replace(placeholder, (_, name: string) => String(values[name]))
-    },
+    textOf: (problem) => textIn(current, problem),
   }
+}
+
+/** Returns the text of a problem in English: the default messages, which no server has replaced. */
+export function englishText(problem: Problem): string {
+  return textIn(defaults, problem)
+}
+
+/** Returns the texts of problems by path, in an object without prototype. */
+export function textsByPath(
+  problems: readonly Problem[],
+  textOf: (problem: Problem) => string,
+): Record<string, string[]> {
+  const texts = Object.create(null) as Record<string, string[]>
+  for (const problem of problems) (texts[problem.path] ??= []).push(textOf(problem))
+  return texts
+}
+
+function textIn(texts: Readonly<Record<string, unknown>>, { message, rules }: Problem): string {
+  const values = rules as Readonly<Record<string, unknown>>
+  return String(texts[message]).replace(placeholder, (_, name: string) => String(values[name]))
 }
 
 function placeholdersIn(text: string): string[] {

@@ -2,13 +2,13 @@
  * The views of an application: finds, compiles, keeps and renders them.
  *
  * The versions (times, size, inode) of a view's files are checked in every turn of the event loop that renders it, so a
- * change shows in the next turn. While a file is young its contents are compared too: the clock of the file system is
- * coarse, and a second change within one of its steps leaves the version as it was.
+ * change shows in the next turn. While a file is young its contents are compared too: file system timestamps are
+ * coarse, and a second change within the same tick leaves the version as it was.
  */
 
 import { dirname, join, relative, resolve } from 'node:path'
 import { reasonOf } from '../base/reason.ts'
-import { isUnchanged, settledMs, type FileVersion } from '../files/file-version.ts'
+import { isSettled, isUnchanged, type FileVersion } from '../files/file-version.ts'
 import { currentTurn } from '../files/turn.ts'
 import { compile, type Program } from './compile.ts'
 import { DiskCache, sha256 } from './disk-cache.ts'
@@ -37,10 +37,10 @@ export interface ViewsOptions {
   readonly onProblem: (message: string) => void
 }
 
-/** The most views kept in memory; past that all are dropped, and those in use are taken from disk again. */
+/** The most views kept in memory; past that all are dropped, and those in use are loaded from disk again. */
 const maxKept = 1000
 
-/** A file that a view was made of. */
+/** A file that a view was compiled from. */
 interface Dependency {
   readonly path: string
   readonly version: FileVersion
@@ -56,22 +56,22 @@ interface Compiled {
 interface Kept {
   readonly render: Render
   readonly dependencies: readonly Dependency[]
-  /** Absolute paths of files that would change the view if they appeared. */
+  /** Absolute paths of missing files that would change the view if they appeared. */
   readonly absent: readonly string[]
-  /** Whether the versions alone show that nothing changed. */
+  /** Whether the versions are enough to detect a change. */
   settled: boolean
-  /** The turn in which the view was last found current. */
+  /** The turn in which the view was last found up to date. */
   checkedIn: number
 }
 
-/** The views of one application. Making it touches no file. */
+/** The views of one application. The constructor touches no file. */
 export class Views {
   readonly #root: string
   readonly #files: ViewFiles
   readonly #disk: DiskCache
   readonly #useDisk: boolean
   readonly #useRam: boolean
-  /** By the file of the action that renders, then by the name that it asks for. */
+  /** By the file of the action that renders, then by the view's name. */
   readonly #kept = new Map<string, Map<string, Kept>>()
   #keptCount = 0
   /** Renders and checks that found a usable compiled view, in memory or on disk. */
@@ -88,7 +88,7 @@ export class Views {
   }
 
   /**
-   * Renders a view. Names in the view mean `data` first, then `helpers`.
+   * Renders a view. Names in the view resolve to `data` first, then to `helpers`.
    * @param file relative to the root, or else to the folder of `from`
    * @param from the file of the action that renders, absolute or relative to the root
    * @throws ViewError
@@ -98,7 +98,7 @@ export class Views {
   }
 
   /**
-   * Compiles a view and does not render it; the parameters are those of `render`.
+   * Compiles a view without rendering it; takes the parameters of `render`.
    * @throws ViewError
    */
   check(file: string, from?: string): void {
@@ -134,7 +134,7 @@ export class Views {
     views.set(file, made)
   }
 
-  /** Takes a view from disk, or compiles it. `absent` are the places that were searched before it was found. */
+  /** Loads a view from disk, or compiles it. `absent` are the paths that were searched before it was found. */
   #load(file: string, absent: readonly string[]): Kept {
     const stored = this.#useDisk ? this.#fromDisk(file) : undefined
     if (stored === undefined) this.misses++
@@ -172,12 +172,12 @@ export class Views {
       }
       if (program.absent.some((name) => this.#files.versionOf(join(this.#root, name)) !== undefined)) return undefined
     } catch {
-      return undefined // A file is gone or unreadable: the error of compiling names it, and the line that needs it.
+      return undefined // A file is missing or unreadable: compiling names it in its error, with the line that needs it.
     }
     return { program, dependencies }
   }
 
-  /** Reads a file of the application. Its version is taken first, so that a change while reading shows. */
+  /** Reads a file of the application. Its version is taken first, so that a change during the read is detected. */
   #read(name: string): { text: string; dependency: Dependency } {
     const path = join(this.#root, name)
     try {
@@ -189,7 +189,7 @@ export class Views {
   }
 }
 
-/** Whether compiling a kept view now would give the same. */
+/** Whether compiling a kept view now would give the same result. */
 function isCurrent(kept: Kept, root: string, { versionOf, read }: ViewFiles): boolean {
   const turn = currentTurn()
   if (kept.checkedIn === turn) return true
@@ -202,7 +202,7 @@ function isCurrent(kept: Kept, root: string, { versionOf, read }: ViewFiles): bo
     if (!kept.settled) {
       const nowMs = Date.now()
       for (const { path, hash } of kept.dependencies) if (sha256(read(root, path).text) !== hash) return false
-      kept.settled = kept.dependencies.every(({ version }) => nowMs - version.ctimeMs > settledMs)
+      kept.settled = kept.dependencies.every(({ version }) => isSettled(version, nowMs))
     }
     kept.checkedIn = turn
     return true

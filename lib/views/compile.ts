@@ -2,7 +2,7 @@
  * Turns a view, with its layouts and everything it includes, into the source of one JavaScript function.
  *
  * All files end up in one function, so an included file sees the names of the `@foreach` around it, and a section those
- * around its `@yield`. `svc$at` is the place (file and line) that is being rendered, for the messages of errors.
+ * around its `@yield`. `svc$at` is the place (file and line) being rendered, for error messages.
  */
 
 import { dirname } from 'node:path'
@@ -14,7 +14,7 @@ import { ViewError } from './template.ts'
 import type { Branch, Node, Section, Template } from './template.ts'
 import type { ViewFiles } from './view-files.ts'
 
-/** A compiled view as data: it can be written to disk and read back. */
+/** A compiled view as data that can be written to disk and read back. */
 export interface Program {
   /** The statements that append to `svc$out`, which is the page. */
   readonly source: string
@@ -22,9 +22,9 @@ export interface Program {
   readonly names: readonly (readonly [name: string, place: number])[]
   /** The places that `svc$at` is an index of: the index of a file, and a line in it. */
   readonly places: readonly (readonly [file: number, line: number])[]
-  /** The files it was made of, relative to the root; the view itself comes first. */
+  /** The files it was compiled from, relative to the root; the view itself comes first. */
   readonly files: readonly string[]
-  /** Paths relative to the root that were looked at in vain; a file that appears there changes the view. */
+  /** Paths relative to the root that were searched and have no file; a file that appears there changes the view. */
   readonly absent: readonly string[]
 }
 
@@ -49,9 +49,9 @@ interface Context {
  * Compiles a view.
  * @param root the application's root, absolute
  * @param file the view, relative to the root
- * @param read gives the text of a file that is relative to the root
- * @param files where other views are looked for; the file system unless given
- * @throws ViewError with file and line, for a mistake in any of the files or a file that is not there
+ * @param read returns the text of a file, whose path is relative to the root
+ * @param files where other views are searched for; the file system by default
+ * @throws ViewError with file and line, for a mistake in any of the files or a missing file
  */
 export function compile(root: string, file: string, read: (file: string) => string, files?: ViewFiles): Program {
   return new Compiler(root, read, files).compile(file)
@@ -69,7 +69,7 @@ class Compiler {
   readonly #placeOf = new Map<string, number>()
   readonly #lines: string[] = []
   #text = ''
-  /** The value of `svc$at` at this point of the source, or -1 where it depends on the branch that was taken. */
+  /** The value of `svc$at` at this point of the source, or -1 where it depends on the branch taken. */
   #place = -1
   #depth = 0
   #lists = 0
@@ -147,15 +147,9 @@ class Compiler {
         case 'if':
           this.#if(node.branches, context)
           break
-        case 'foreach': {
-          const list = `svc$list${this.#lists++}`
-          this.#at(node.list, context)
-          this.#code(`const ${list} = svc$each(${enclosed(node.list)});`)
-          this.#code(`for (const ${node.item} of ${list}) {`)
-          this.#block(node.body, context)
-          this.#code('}')
+        case 'foreach':
+          this.#foreach(node, context)
           break
-        }
         case 'view': {
           const file = this.#find(node.file, { file: context.file, line: node.line }, context.chain)
           this.#text += node.indent
@@ -179,6 +173,19 @@ class Compiler {
     this.#code('}')
   }
 
+  #foreach({ item, list, body, line }: Node & { kind: 'foreach' }, context: Context): void {
+    const items = `svc$list${this.#lists++}`
+    this.#at(list, context)
+    this.#code(`const ${items} = svc$each(${enclosed(list)});`)
+    if (/^[[{]/.test(item.source)) {
+      // Taking an item apart may throw, after the body has moved the place.
+      this.#code(`for (const svc$item of ${items}) {`)
+      this.#code(`  svc$at = ${this.#use({ ...item, line }, context)}; const ${item.source} = svc$item;`)
+    } else this.#code(`for (const ${item.source} of ${items}) {`)
+    this.#block(body, context)
+    this.#code('}')
+  }
+
   #block(body: readonly Node[], context: Context): void {
     this.#place = -1
     this.#depth++
@@ -188,7 +195,7 @@ class Compiler {
     this.#place = -1
   }
 
-  /** Emits the section from the outermost view that has it, as that view sees it. Without one it emits nothing. */
+  /** Emits the section of the outermost view that has one, in the scope of that view; nothing if no view has it. */
   #yield(node: { section: string; indent: string }, context: Context): void {
     const at = context.levels.findLastIndex((level) => level.sections.has(node.section))
     const level = context.levels[at]
@@ -232,7 +239,7 @@ class Compiler {
   }
 }
 
-/** The expression in brackets. A comment at its end must not swallow the closing bracket. */
+/** The expression in parentheses. A comment at its end must not swallow the closing one. */
 function enclosed({ source }: Expression): string {
   return /[/<>]/.test(source) ? `(${source}\n)` : `(${source})`
 }

@@ -1,10 +1,10 @@
 /**
- * Compiled views on disk, so that a new process need not compile what an earlier one did. An entry is a `.hrb` file: a
- * line with the checksum of the rest, a line of JSON, then the generated source. The JSON has the version that made the
- * entry, and the files with the hashes of the contents that it was made from.
+ * Compiled views on disk, so that a new process need not compile them again. An entry is a `.hrb` file: a line with the
+ * checksum of the rest, a line of JSON, then the generated source. The JSON has the version that wrote the entry, and
+ * the files that it was compiled from, with the hashes of their contents.
  *
- * The checks find an entry that is stale, truncated or damaged, but not a forged one: whoever can write here can write
- * a matching checksum. So an entry that others can write is not used, and the folder has mode 0700.
+ * The checks detect an entry that is stale, truncated or damaged, but not a forged one: anyone who can write here can
+ * write a matching checksum. So an entry that others can write is not used, and the folder has mode 0700.
  */
 
 import { createHash } from 'node:crypto'
@@ -15,7 +15,7 @@ import { reasonOf } from '../base/reason.ts'
 import { replaceFileSync } from '../files/replace-file.ts'
 import type { Program } from './compile.ts'
 
-/** A program, and the SHA-256 (hex) of each of its files, in their order. */
+/** A program, and the SHA-256 (hex) of each of its files, in the same order. */
 export interface Entry {
   readonly program: Program
   readonly hashes: readonly string[]
@@ -38,21 +38,21 @@ export class DiskCache {
   #reportedWriting = false
 
   /**
-   * Touches no file yet.
-   * @param folder of the entries, absolute; made when it is needed, with mode 0700
+   * Touches no file.
+   * @param folder of the entries, absolute; created when it is needed, with mode 0700
    * @param version the server's version: entries of another version are not used
    * @param readable whether to write the readable source `__<name>.prg` too
    * @param onProblem called for each unusable entry, and once when the folder cannot be written
    */
   constructor(folder: string, version: string, readable: boolean, onProblem: (message: string) => void) {
     this.#folder = folder
-    // One version of Node may refuse what another compiles, so an entry belongs to both versions.
+    // One version of Node may refuse what another compiles, so the version of Node is part of the key.
     this.#version = `${version} (Node ${process.version})`
     this.#readable = readable
     this.#onProblem = onProblem
   }
 
-  /** The entry of a view; undefined when there is none or it is unusable. Its files may have changed since. */
+  /** Returns the entry of a view; undefined when it is missing or unusable. Its files may have changed since. */
   read(file: string): Entry | undefined {
     const path = this.#pathOf(file)
     try {
@@ -65,7 +65,7 @@ export class DiskCache {
     }
   }
 
-  /** Writes the entry of a view, whole or not at all. */
+  /** Writes the entry of a view atomically. */
   write(file: string, entry: Entry): void {
     const path = this.#pathOf(file)
     try {
@@ -105,25 +105,25 @@ function encode({ program, hashes }: Entry, version: string): string {
 }
 
 /**
- * Returns the entry, or undefined when another version of the server made it.
+ * Returns the entry, or undefined when another version of the server wrote it.
  * @throws Error when it is damaged
  */
 function decode(text: string, file: string, version: string): Entry | undefined {
   const [digest = '', header = '', ...source] = text.split('\n')
   if (digest !== sha256(text.slice(digest.length + 1))) throw new Error('its checksum is wrong')
-  const { version: madeBy, hashes, ...rest } = JSON.parse(header) as Header // By its checksum a server wrote it.
+  const { version: madeBy, hashes, ...rest } = JSON.parse(header) as Header // The checksum vouches for its shape.
   if (madeBy !== version) return undefined
   if (rest.files[0] !== file) throw new Error(`it belongs to ${rest.files[0]}`)
   return { program: { ...rest, source: source.join('\n') }, hashes }
 }
 
-/** Reads a file. Throws when another user may write it. */
+/** Reads a file. Throws when another user can write it. */
 function readOwn(path: string): string {
   const descriptor = openSync(path, 'r')
   try {
     const { mode, uid } = fstatSync(descriptor)
     const self = process.geteuid?.() ?? uid
-    if ((mode & writableByOthers) !== 0) throw new Error('other users may write it')
+    if ((mode & writableByOthers) !== 0) throw new Error('other users can write it')
     if (uid !== self && uid !== 0) throw new Error('it belongs to another user')
     return readFileSync(descriptor, 'utf8')
   } finally {
@@ -131,7 +131,7 @@ function readOwn(path: string): string {
   }
 }
 
-/** Replaced as a whole: nobody reads half of it, also when two processes write at once. */
+/** Replaces the file atomically, so that no reader sees half of it, even when two processes write at once. */
 function writeWhole(path: string, text: string): void {
   replaceFileSync(path, (temporary) => writeFileSync(temporary, text, { flag: 'wx', mode: 0o600 }))
 }

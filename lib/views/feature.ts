@@ -1,5 +1,5 @@
 /**
- * The member of the context that renders views: `view(file, data, status)`.
+ * The context member that renders views: `view(file, data, status)`.
  */
 import type { CoreContext as Context } from '../http/context.ts'
 import type { Feature, ViewScope } from '../http/features.ts'
@@ -8,12 +8,12 @@ import { parseAction } from '../routing/action.ts'
 import type { RouteRecord } from '../routing/route.ts'
 import type { Views } from './cache.ts'
 
-/** The member that views add to the context. */
+/** The context member that views add. */
 export interface ViewMembers {
   /**
    * Replies with a rendered view.
    * @param file relative to `paths.root`, or to the folder of the action
-   * @param data what the view's names mean
+   * @param data the values of the view's names
    * @throws ViewError when the view is missing or wrong
    */
   readonly view: (file: string, data?: Readonly<Record<string, unknown>>, status?: number) => Reply
@@ -21,7 +21,7 @@ export interface ViewMembers {
 
 /**
  * Makes the feature.
- * @param viewScope gives what views see besides their data; asked for late, since it is made of all features
+ * @param viewScope returns what views see besides their data; called late, since it is built from all features
  */
 export function viewFeature(views: Views, viewScope: () => (ctx: Context) => ViewScope): Feature {
   const files = new WeakMap<RouteRecord, string>()

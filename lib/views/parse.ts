@@ -1,42 +1,60 @@
 /**
- * Reads the text of one view into a tree. Text passes through; `{{ }}` and `{!! !!}` can stand anywhere. A directive
+ * Parses the text of one view into a tree. Text passes through; `{{ }}` and `{!! !!}` can be anywhere. A directive
  * (`@if`, `@view`, ...) comes first on its line and takes the whole line, with its line end.
  *
- * Only the words of the language begin a directive. Any other `@word` is text, so style sheets and mail addresses need
- * nothing special, and `@@` is a plain `@` everywhere.
+ * Only the keywords of the language begin a directive. Any other `@word` is text, and so is a keyword before `=`: style
+ * sheets, mail addresses and attributes such as `@error="..."` need no escaping. `@@` is a plain `@` everywhere.
  */
 
 import { reasonOf } from '../base/reason.ts'
-import { checkSyntax, isDeclarable, namesOf, readEnclosed } from './expression.ts'
+import { checkSyntax, namesOf, readEnclosed, readLoop } from './expression.ts'
 import type { Expression } from './expression.ts'
 import { ViewError } from './template.ts'
 import type { Branch, Node, Section, Template } from './template.ts'
 
 const words =
   'if|elseif|else|endif|foreach|endforeach|view|layout|section|endsection|yield|csrf|resource|error|enderror'
-const directiveLine = `([ \\t]*)@(${words})(?![\\w$-])([^\\n]*)(?:\\n|$)`
+const directiveLine = `([ \\t]*)@(${words})(?![\\w$=-])([^\\n]*)(?:\\n|$)`
 const nextMark = '\\{\\{|\\{!!|@@|\\n'
 
 /**
  * Parses a view.
- * @param file its name in errors
- * @throws ViewError with the line of what is wrong: an expression, a directive, a block that is not closed
+ * @param file its name in error messages
+ * @throws ViewError with the line of the mistake: an expression, a directive, a block that is not closed
  */
 export function parse(source: string, file: string): Template {
   return new Parser(source, file).parse()
 }
 
-/** A directive whose end has not been read. Its node or section is already in the tree. */
+/** Code in a view, and where it begins: an expression, or all that a directive has after its word. */
+export interface ViewCode {
+  readonly text: string
+  /** In UTF-16 units. */
+  readonly offset: number
+}
+
+/**
+ * Returns the code in a view, in order; takes the parameters of `parse`.
+ * @throws ViewError as `parse` does
+ */
+export function codeOfView(source: string, file: string): readonly ViewCode[] {
+  const parser = new Parser(source, file)
+  parser.parse()
+  return parser.code
+}
+
+/** A block directive whose end has not been read. Its node or section is already in the tree. */
 interface Block {
   readonly kind: 'if' | 'foreach' | 'section' | 'error'
   readonly line: number
-  /** The nodes around it, which go on after its end. */
+  /** The nodes around it, which continue after its end. */
   readonly outside: Node[]
-  /** The branches of an `@if` so far; otherwise none. */
+  /** The branches of an `@if` so far; empty for other blocks. */
   readonly branches: Branch[]
 }
 
 class Parser {
+  readonly code: ViewCode[] = []
   readonly #source: string
   readonly #file: string
   readonly #directiveLine = new RegExp(directiveLine, 'y')
@@ -65,7 +83,7 @@ class Parser {
     return { body: this.#layout === undefined ? this.#nodes : [], layout: this.#layout, sections: this.#sections }
   }
 
-  /** Reads text up to the end of the line, or an expression with what is before it. Returns whether a line ended. */
+  /** Reads text up to the end of the line, or up to and including an expression. Returns whether a line ended. */
   #text(): boolean {
     this.#nextMark.lastIndex = this.#position
     const start = this.#position
@@ -90,6 +108,7 @@ class Parser {
     const escaped = mark === '{{'
     const closing = escaped ? '}}' : '!!}'
     const { source, end, isEmpty } = this.#checked(mark, () => readEnclosed(this.#source, start, closing))
+    this.code.push({ text: source, offset: start })
     const text = source.trim()
     if (text === '') this.#fail(`${mark} has no expression`)
     if (!isEmpty) {
@@ -99,12 +118,13 @@ class Parser {
     this.#line += countLines(this.#source, start, end)
   }
 
-  /** Reads a line that is a directive. Returns false, and reads nothing, when it is none. */
+  /** Reads a line that is a directive. Returns false, and reads nothing, for any other line. */
   #directive(): boolean {
     this.#directiveLine.lastIndex = this.#position
     const found = this.#directiveLine.exec(this.#source)
     if (found === null) return false
     const [whole, indent = '', word = '', rest = ''] = found
+    this.code.push({ text: rest, offset: this.#position + indent.length + '@'.length + word.length })
     this.#apply(word, rest.trim(), indent)
     this.#position += whole.length
     if (whole.endsWith('\n')) this.#line++
@@ -119,7 +139,7 @@ class Parser {
       case 'elseif':
         return this.#branch(word, this.#expression(word, rest))
       case 'else':
-        this.#nothing(word, rest)
+        this.#refuseArgument(word, rest)
         return this.#branch(word, undefined)
       case 'foreach':
         return this.#foreach(rest)
@@ -131,7 +151,7 @@ class Parser {
       case 'endforeach':
       case 'enderror':
       case 'endsection':
-        this.#nothing(word, rest)
+        this.#refuseArgument(word, rest)
         return this.#end(word)
       case 'layout':
         return this.#setLayout(this.#fileName(word, rest))
@@ -142,7 +162,7 @@ class Parser {
         this.#nodes.push({ kind: 'yield', section: this.#sectionName(word, rest), indent, line })
         return
       case 'csrf':
-        this.#nothing(word, rest)
+        this.#refuseArgument(word, rest)
         return this.#helper(indent, { source: 'UCsrfToHtml()', line, names: ['UCsrfToHtml'] })
       default: {
         const { source, names } = this.#expression(word, rest)
@@ -174,25 +194,24 @@ class Parser {
   }
 
   #foreach(rest: string): void {
-    const found = /^(\S+)\s+in\s+(.+)$/.exec(rest)
-    if (found === null) this.#fail(`@foreach must be "@foreach item in expression": it is "@foreach ${rest}"`)
-    const [, item = '', list = ''] = found
-    if (!isDeclarable(item)) this.#fail(`@foreach needs a name before "in": "${item}" is not a name, or is reserved`)
+    const found = this.#checked('@foreach needs a name or a pattern before "in"', () => readLoop(rest))
+    if (found === undefined) this.#fail(`@foreach must be "@foreach item in expression": it is "@foreach ${rest}"`)
+    const list = this.#expression('foreach', found.list)
     const body: Node[] = []
-    const node = { kind: 'foreach', line: this.#line, item, list: this.#expression('foreach', list), body } as const
+    const node = { kind: 'foreach', line: this.#line, item: found.item, list, body } as const
     this.#begin('foreach', body, node)
   }
 
-  /** `@error 'field'`, `@error 'field', 'form'`: a loop over the first text of what is wrong, if there is one. */
+  /** `@error 'field'`, `@error 'field', 'form'`: a loop over the first error message of a field, if there is one. */
   #error(rest: string): void {
     const { source, line, names } = this.#expression('error', rest.replace(/^('[^']*'|"[^"]*")\s+(?=['"])/, '$1, '))
     const list = { source: `errorsOf(${source}\n).slice(0, 1)`, line, names: ['errorsOf', ...names] }
     const body: Node[] = []
-    this.#begin('error', body, { kind: 'foreach', line, item: 'message', list, body })
+    this.#begin('error', body, { kind: 'foreach', line, item: { source: 'message', names: [] }, list, body })
   }
 
   #section(name: string): void {
-    if (this.#open.length > 0) this.#fail(`@section must not stand in a block${this.#stillOpen()}`)
+    if (this.#open.length > 0) this.#fail(`@section must not be inside a block${this.#stillOpen()}`)
     const first = this.#sections.get(name)
     if (first !== undefined) this.#fail(`there is a section "${name}" already, in line ${first.line}`)
     const body: Node[] = []
@@ -201,12 +220,12 @@ class Parser {
   }
 
   #setLayout(file: string): void {
-    if (this.#open.length > 0) this.#fail(`@layout must not stand in a block${this.#stillOpen()}`)
+    if (this.#open.length > 0) this.#fail(`@layout must not be inside a block${this.#stillOpen()}`)
     if (this.#layout !== undefined) this.#fail(`there is a @layout already, in line ${this.#layout.line}`)
     this.#layout = { file, line: this.#line }
   }
 
-  /** Puts the node of a block into the tree, if it has one, and reads on into `body`. */
+  /** Adds the node of a block, if it has one, to the tree, and continues in `body`. */
   #begin(kind: Block['kind'], body: Node[], node?: Node, branches: Branch[] = []): void {
     if (node !== undefined) this.#nodes.push(node)
     this.#open.push({ kind, line: this.#line, outside: this.#nodes, branches })
@@ -227,8 +246,8 @@ class Parser {
     return block === undefined ? '' : `: @${block.kind} in line ${block.line} is open`
   }
 
-  #nothing(word: string, rest: string): void {
-    if (rest !== '') this.#fail(`@${word} takes nothing: "${rest}" follows it (plain text begins with @@${word})`)
+  #refuseArgument(word: string, rest: string): void {
+    if (rest !== '') this.#fail(`@${word} takes no argument: it has "${rest}" (plain text begins with @@${word})`)
   }
 
   #fileName(word: string, rest: string): string {
@@ -250,8 +269,8 @@ class Parser {
   }
 
   /**
-   * Refuses what no page would show. With a layout only sections reach the page, and the white space between them;
-   * without a layout no file yields the sections.
+   * Refuses content that no page would show. With a layout, only the sections reach the page; without a layout, no file
+   * yields the sections.
    */
   #refuseLostText(): void {
     if (this.#layout === undefined) {
@@ -268,7 +287,7 @@ class Parser {
     }
   }
 
-  /** Runs a check of an expression; a mistake becomes a ViewError with the line where the expression begins. */
+  /** Checks an expression; turns a mistake into a ViewError with the line where the expression begins. */
   #checked<T>(where: string, check: () => T): T {
     try {
       return check()
@@ -293,7 +312,7 @@ class Parser {
 }
 
 /**
- * The number of line feeds from `start` to below `end`. Only that part of the text is scanned: splitting off the text
+ * The number of line feeds from `start` up to `end`, exclusive. Only that part of the text is scanned: slicing the text
  * would make a file of one long line take quadratic time.
  */
 function countLines(text: string, start: number, end: number): number {

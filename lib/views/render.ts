@@ -1,10 +1,10 @@
 /**
  * Turns a compiled view into a function that renders it, and decides which names the view sees.
  *
- * The names are settled by declarations in the generated function, without `with` and without a proxy. A name that the
- * data or the helpers have is a constant. A name that both lack is left undeclared, so that the engine itself reports
- * it as unknown, and only when it is used; where Node has a global of that name, a declaration that is never reached
- * hides the global. So a function is made for one set of missing names. Most views have one such set; a few are kept.
+ * Names are bound by declarations in the generated function, without `with` and without a proxy. A name that the data
+ * or the helpers have is a constant. A name that both lack is left undeclared, so that the engine itself reports it as
+ * unknown, and only when it is used; where Node has a global of that name, a declaration that is never reached hides
+ * the global. So each set of missing names needs its own function. Most views have one such set; up to 16 are kept.
  */
 
 import { inspect } from 'node:util'
@@ -13,10 +13,10 @@ import { escapeHtml } from '../http/escape-html.ts'
 import type { Program } from './compile.ts'
 import { ViewError } from './template.ts'
 
-/** Renders with data and helpers; throws ViewError. */
+/** Renders a view with data and helpers; throws ViewError. */
 export type Render = (data: Readonly<Record<string, unknown>>, helpers: object) => string
 
-/** The generated function. Its parameters have these names in the generated source. */
+/** The names of the parameters of the generated function. */
 const parameters = ['svc$values', 'svc$escape', 'svc$raw', 'svc$each', 'svc$fail']
 type Generated = (
   values: readonly unknown[],
@@ -26,26 +26,26 @@ type Generated = (
   fail: (error: unknown, place: number) => ViewError,
 ) => string
 
-/** The globals of ECMAScript that a view may use; all other globals, those of Node included, are unknown names. */
+/** The ECMAScript globals that a view may use; all other globals, including those of Node, are unknown names. */
 export const allowedGlobals: ReadonlySet<string> = new Set(
   `Array BigInt Boolean Date Error Infinity Intl JSON Map Math NaN Number Object RangeError RegExp Set String Symbol
   TypeError decodeURI decodeURIComponent encodeURI encodeURIComponent isFinite isNaN parseFloat parseInt
   undefined`.split(/\s+/),
 )
 
-/** The most functions kept for one view, so that data whose keys come from a client cannot fill the memory. */
+/** The most functions kept for one view, so that data whose keys come from a client cannot exhaust the memory. */
 const maxVariants = 16
 
 interface Name {
   readonly name: string
   readonly place: number
-  /** Whether every object inherits it; then only an own property counts. */
+  /** Whether every object inherits it; if so, only an own property counts. */
   readonly inherited: boolean
 }
 
 /**
  * Returns the function that renders a program.
- * @throws ViewError when the engine refuses the generated source, for example because it is nested too deep
+ * @throws ViewError when the engine refuses the generated source, for example because it is nested too deeply
  */
 export function createRender(program: Program): Render {
   const names = program.names.map(([name, place]) => ({ name, place, inherited: name in Object.prototype }))
@@ -82,12 +82,12 @@ export function createRender(program: Program): Render {
   }
 }
 
-/** Whether the object has the name, as its own or from a prototype other than that of all objects. */
+/** Whether the object has the name, as its own or from a prototype other than `Object.prototype`. */
 function has(object: object, { name, inherited }: Name): boolean {
   return inherited ? Object.hasOwn(object, name) : name in object
 }
 
-/** Makes the function for one set of missing names: each followed by a space, globals to hide with `!` before. */
+/** Generates the function for one set of missing names: each followed by a space, globals to hide prefixed with `!`. */
 function generate(program: Program, names: readonly Name[], missing: string): Generated {
   const missingNames = new Set(missing.split(' '))
   const hidden = names.filter(({ name }) => missingNames.has(`!${name}`)).map(({ name }) => name)
@@ -108,7 +108,7 @@ function generate(program: Program, names: readonly Name[], missing: string): Ge
   ].join('\n')
   const file = program.files[0] ?? ''
   try {
-    // Not `new Function`, which `--disallow-code-generation-from-strings` switches off. The parameters are those of
+    // Not `new Function`, which `--disallow-code-generation-from-strings` disables. The parameters are those of
     // `Generated`, and the source returns a string or throws.
     return compileFunction(source, parameters, { filename: file }) as Generated
   } catch (error) {
@@ -125,7 +125,7 @@ function viewError(program: Program, missing: string, error: unknown, place: num
   return new ViewError(program.files[file] ?? '', line, reason, { cause: error })
 }
 
-/** The name in the engine's message about an undeclared or a hidden variable. */
+/** The name in the engine's message about an undeclared or hidden variable. */
 function nameIn(message: string): string | undefined {
   const found = /^(\S+) is not defined$|^Cannot access '(\S+)' before initialization$/.exec(message)
   return found?.[1] ?? found?.[2]
@@ -142,12 +142,12 @@ function toHtml(value: unknown): string {
   return escapeHtml(toText(value))
 }
 
-/** `{!! !!}`: the text as it is; null and undefined give ''. Throws TypeError for a value without text or a promise. */
+/** `{!! !!}`: the text as it is; null and undefined give ''. Throws TypeError for a promise or a value without text. */
 function toText(value: unknown): string {
   if (typeof value === 'string') return value
   if (value === null || value === undefined) return ''
   if (value instanceof Promise) {
-    value.catch(() => {}) // Or a rejection that nobody handles would end the process.
+    value.catch(() => {}) // An unhandled rejection would end the process.
     throw new TypeError('the value is a promise: await it in the action')
   }
   return String(value)

@@ -1,8 +1,8 @@
 /**
- * Finds the file that a view's name means, and nothing outside the application's root.
+ * Resolves a view's name to a file, and never to one outside the application's root.
  *
- * Surprise: the places without a file belong to the answer. A file that appears there later comes first in the order,
- * so code that keeps the answer must also keep checking those places.
+ * Surprise: the paths without a file are part of the result. A file that appears there later takes precedence, so code
+ * that caches the result must keep checking those paths.
  */
 
 import { resolve } from 'node:path'
@@ -15,23 +15,23 @@ import { filesOnDisk } from './view-files.ts'
 interface Found {
   /** Relative to the root, with `/`. */
   readonly file: string
-  /** The places that come before it in the order and have no file; relative to the root, with `/`. */
+  /** The paths that take precedence but have no file; relative to the root, with `/`. */
   readonly absent: readonly string[]
 }
 
-/** The place that names a view: a line of a view, or, with line 0, an action. */
+/** Where a view is named: a line of a view, or, with line 0, an action. */
 export interface Asker {
   readonly file: string
   readonly line: number
 }
 
 /**
- * Looks for a view in several folders, in their order.
+ * Searches several folders for a view, in order.
  * @param root the application's root, absolute
  * @param name as written: relative to one of the folders, or absolute within the root
  * @param folders relative to the root
- * @param files the file system unless given
- * @throws ViewError, with the asker's place, when there is none, it is not `.html`, or it is outside the root
+ * @param files the file system by default
+ * @throws ViewError, with the asker's file and line, when it does not exist, is not `.html`, or is outside the root
  */
 export function findView(
   root: string,
@@ -57,7 +57,7 @@ export function findView(
       else fail(`the view ${shown} is a link that leads outside the application's root`)
     } catch (error) {
       if (error instanceof ViewError) throw error
-      fail(`cannot look at ${file}: ${reasonOf(error)}`)
+      fail(`cannot access ${file}: ${reasonOf(error)}`)
     }
   }
   if (absent.length === 0) fail(`the view ${shown} is outside the application's root`)

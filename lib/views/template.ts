@@ -1,9 +1,9 @@
 /**
- * A view as a tree: `parse.ts` makes it from one file, `compile.ts` joins the trees of several. With it, the error of
- * views.
+ * A view as a tree: `parse.ts` builds it from one file, `compile.ts` joins the trees of several. Also `ViewError`, the
+ * error of all views.
  */
 
-import type { Expression } from './expression.ts'
+import type { Expression, LoopItem } from './expression.ts'
 
 /** A piece of a view. `line` is the line where it begins, from 1; `indent` is the white space before a directive. */
 export type Node =
@@ -14,7 +14,7 @@ export type Node =
   | {
       readonly kind: 'foreach'
       readonly line: number
-      readonly item: string
+      readonly item: LoopItem
       readonly list: Expression
       readonly body: readonly Node[]
     }
@@ -22,7 +22,7 @@ export type Node =
   | { readonly kind: 'view'; readonly line: number; readonly file: string; readonly indent: string }
   | { readonly kind: 'yield'; readonly line: number; readonly section: string; readonly indent: string }
 
-/** `@if`, `@elseif` or `@else` with what it shows; `@else` has no condition. */
+/** `@if`, `@elseif` or `@else` with its body; `@else` has no condition. */
 export interface Branch {
   readonly condition: Expression | undefined
   readonly body: readonly Node[]
@@ -34,7 +34,7 @@ export interface Section {
   readonly body: readonly Node[]
 }
 
-/** One file. With a layout, `body` is empty and the text is in `sections`, by their names. */
+/** One file. With a layout, `body` is empty and the text is in `sections`, by name. */
 export interface Template {
   readonly body: readonly Node[]
   readonly layout: { readonly file: string; readonly line: number } | undefined
@@ -44,9 +44,9 @@ export interface Template {
 /** A view that cannot be found, compiled or rendered. The message begins with the file and the line. */
 export class ViewError extends Error {
   override readonly name = 'ViewError'
-  /** The view's file relative to the application's root, with `/`; as asked for, when there is no such file. */
+  /** The view's file relative to the application's root, with `/`; the requested name when it does not exist. */
   readonly file: string
-  /** The line, from 1; 0 when the file as a whole is meant. */
+  /** The line, from 1; 0 for the file as a whole. */
   readonly line: number
 
   /**

@@ -1,6 +1,6 @@
 /**
- * Where the text of views comes from: the file system, or a folder that was read once, for views that belong to the
- * server and must not go with its folder.
+ * Where the text of views comes from: the file system, or a folder that was read once, for the server's own views,
+ * which must stay available when its folder is removed.
  */
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -10,7 +10,7 @@ import { isWithin } from '../files/paths.ts'
 
 /** The files of views. Each function throws the system's error. */
 export interface ViewFiles {
-  /** The version of a regular file, or undefined when there is none. */
+  /** The version of a regular file, or undefined when it does not exist. */
   readonly versionOf: (path: string) => FileVersion | undefined
   /** Whether a file is below the root when links are followed. */
   readonly isWithin: (root: string, path: string) => boolean
@@ -18,7 +18,7 @@ export interface ViewFiles {
   readonly read: (root: string, path: string) => { readonly text: string; readonly version: FileVersion }
 }
 
-/** The errors of a file that does not exist or that no path leads to. */
+/** The error codes for a file that does not exist or whose path does not resolve. */
 const absentCodes = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP'])
 
 /** The file system. */
@@ -35,7 +35,7 @@ export const filesOnDisk: ViewFiles = {
 const unchanging: FileVersion = { dev: 0, ino: 0, size: 0, mtimeMs: 0, ctimeMs: 0 }
 
 /**
- * Reads the views of a folder and the folders in it, once.
+ * Reads the views of a folder and its subfolders, once.
  * @param folder absolute
  */
 export function filesInMemory(folder: string): ViewFiles {
@@ -51,7 +51,7 @@ export function filesInMemory(folder: string): ViewFiles {
 }
 
 /**
- * The version of a regular file, or undefined when there is none.
+ * Returns the version of a regular file, or undefined when it does not exist.
  * @throws the system's error when the path cannot be examined, for example for lack of permission
  */
 export function versionOf(path: string): FileVersion | undefined {

@@ -16,7 +16,7 @@ export const closeCodes = {
   internalError: 1011,
 } as const
 
-/** The most bytes of a reason: a control frame has 125, the code takes 2. */
+/** The maximum bytes of a reason: a control frame has 125, the code takes 2. */
 const maxReasonBytes = 123
 
 /** The peer broke the protocol; the connection is closed with `code`: 1002, 1007 or 1009. */
@@ -66,7 +66,7 @@ export function readClosePayload(payload: Buffer): { readonly code: number; read
   if (payload.length === 0) return { code: closeCodes.none, reason: '' }
   if (payload.length === 1) throw new ProtocolError(closeCodes.protocolError, 'A close code has two bytes')
   const code = payload.readUInt16BE()
-  if (!isWireCode(code)) throw new ProtocolError(closeCodes.protocolError, `${code} is no close code to send`)
+  if (!isWireCode(code)) throw new ProtocolError(closeCodes.protocolError, `Close code ${code} must not be sent`)
   const reason = payload.subarray(2)
   if (!isUtf8(reason)) throw new ProtocolError(closeCodes.invalidData, 'The close reason is not UTF-8')
   return { code, reason: reason.toString() }

@@ -1,12 +1,12 @@
 /**
- * One WebSocket connection, the server's side (RFC 6455): messages, ping and pong, the closing handshake, heartbeat.
+ * The server side of one WebSocket connection (RFC 6455): messages, ping and pong, the closing handshake, heartbeat.
  *
  * The `message` handler is called as messages arrive, even while a promise of an earlier call is pending. Only `open`
- * is waited for: nothing is read before it is done. Data for a peer that does not read is buffered up to a limit. From
- * half of it on the server stops reading from the peer, and the heartbeat cuts the peer when it stays silent.
+ * is awaited: nothing is read before it is done. Data for a peer that does not read is buffered up to a limit. From
+ * half of it on, the server stops reading from the peer, and the heartbeat cuts the peer when it stays silent.
  *
  * The `close` handler runs when the connection has ended, not when closing begins. Its code is the one that the peer
- * sent, or the one that the server failed the connection with (1002, 1007, 1009), else 1006.
+ * sent, or with which the server failed the connection (1002, 1007, 1009), else 1006.
  */
 import type { Socket } from 'node:net'
 import { follow } from '../events/follow.ts'
@@ -16,25 +16,25 @@ import { opcodes } from './frame.ts'
 import { ControlFrame, MessageReader } from './message-reader.ts'
 import { Outbox } from './outbox.ts'
 
-/** What a route module exports as `websocket`. Each may be missing, and each function may return a promise. */
+/** What a route module exports as `websocket`. All are optional, and each function may return a promise. */
 export interface WebSocketHandlers<C> {
-  /** The subprotocols of the server, tokens without duplicates: the first that the client offers too is chosen. */
+  /** The subprotocols of the server, tokens without duplicates: the first that the client also offers is chosen. */
   readonly protocols?: readonly string[]
   /** Called first. No message is read before it is done. */
   open?(ws: WebSocketConnection<C>, context: C): unknown
   /** Called with a text message as a string, or a binary one as a Buffer that the application may keep and change. */
   message?(ws: WebSocketConnection<C>, data: string | Buffer): unknown
-  /** Called at the end. 1005: the peer gave no code; 1006: the connection ended without the closing handshake. */
+  /** Called at the end. 1005: the peer sent no code; 1006: the connection ended without the closing handshake. */
   close?(ws: WebSocketConnection<C>, code: number, reason: string): unknown
 }
 
-/** Limits and callbacks that all connections of one server share. */
+/** Limits and callbacks shared by all connections of one server. */
 export interface WebSocketServices<C> {
-  /** Pings silent peers and cuts those that do not answer or do not finish closing; a beat is `beatMs`. */
+  /** Drives pings, and cuts peers that do not answer or do not finish closing; a beat is `beatMs`. */
   readonly heartbeat: Heartbeat
-  /** The most bytes of a message, over all its fragments; a larger one closes the connection with 1009. */
+  /** The maximum bytes of a message, over all its fragments; a larger one closes the connection with 1009. */
   readonly maxMessageBytes: number
-  /** When more bytes than this wait for a peer that does not read, the next message cuts the connection. */
+  /** When more bytes than this are buffered for a peer that does not read, the next message cuts the connection. */
   readonly maxBufferedBytes: number
   /** Called with the error of a handler, or the rejection of its promise; the connection is closed with 1011. */
   readonly onError: (error: unknown, context: C) => void
@@ -46,12 +46,12 @@ export interface WebSocketServices<C> {
   readonly onClosed: (ws: WebSocketConnection<C>, code: number, context: C) => void
 }
 
-/** `closing`: the Close frame was sent, or the peer is gone; nothing more is sent. */
+/** `closing`: the Close frame was sent, or the peer has disconnected; nothing more is sent. */
 type Phase = 'new' | 'open' | 'closing' | 'closed'
 
 /** Milliseconds from one beat to the next. A time-out ends up to one beat early, never late. */
 export const beatMs = 500
-/** Beats after which a silent peer is pinged, and as many again after which it is cut. */
+/** Beats after which a silent peer is pinged, and after as many more is cut. */
 export const silentBeats = 60
 /** Beats after which a connection that is closing is cut. */
 export const closeBeats = 4
@@ -66,11 +66,11 @@ export class WebSocketConnection<C = unknown> implements Beating {
   readonly #outbox: Outbox
   readonly #reader: MessageReader
   #phase: Phase = 'new'
-  /** Until the peer's Close frame or error; data that arrives later is ignored. */
+  /** True until the peer's Close frame or error; later data is ignored. */
   #reading = true
   #code: number = closeCodes.abnormal
   #reason = ''
-  /** The beat of the last data from the peer, or of the ping that was sent since. */
+  /** The beat of the last data from the peer, or of a later ping. */
   #seenAt = 0
   #pinged = false
   /** Whether `open` is done, so that the peer's answers are read. */
@@ -81,16 +81,16 @@ export class WebSocketConnection<C = unknown> implements Beating {
   /** The payload of the last ping, while the pong cannot be sent. */
   #pendingPong: Buffer | undefined = undefined
   #values: Record<string, unknown> | undefined = undefined
-  /** One function for each channel that is followed: it ends that. */
+  /** One function for each followed channel, which ends it. */
   readonly #followed: (() => void)[] = []
-  /** Called once everything is sent, or the connection has ended. */
+  /** Called once everything is sent or the connection has ended. */
   #whenDrained: (() => void)[] = []
 
   /**
-   * Takes over a socket after the 101 answer was written. Nothing happens before `start()`.
+   * Takes over a socket after the 101 response was written. Nothing happens before `start()`.
    * @param handlers called with `this` set to this object
-   * @param context given to `open`, and to the callbacks of the services
-   * @param protocol the subprotocol that the answer names; empty for none
+   * @param context passed to `open` and to the callbacks of the services
+   * @param protocol the chosen subprotocol; empty for none
    */
   constructor(
     socket: Socket,
@@ -111,7 +111,7 @@ export class WebSocketConnection<C = unknown> implements Beating {
   /**
    * Opens the connection: calls the `open` handler and then starts reading. When the socket has closed in the meantime,
    * only `onClosed` is called.
-   * @param head the bytes that arrived behind the handshake; the connection may change them
+   * @param head the bytes that arrived after the handshake; the connection may change them
    */
   start(head: Buffer): void {
     const { heartbeat } = this.#services
@@ -133,24 +133,24 @@ export class WebSocketConnection<C = unknown> implements Beating {
     return this.#phase === 'open'
   }
 
-  /** The subprotocol that was chosen; empty when there is none. */
+  /** The chosen subprotocol; empty when there is none. */
   get protocol(): string {
     return this.#protocol
   }
 
-  /** Sent bytes that the operating system has not accepted yet, since the peer does not read fast enough. */
+  /** Sent bytes that the operating system has not accepted yet, because the peer does not read fast enough. */
   get bufferedAmount(): number {
     return this.#outbox.bytes
   }
 
-  /** Holds any values of the handlers for this connection; an object without prototype. */
+  /** Stores any values of the handlers for this connection; an object without prototype. */
   get state(): Record<string, unknown> {
     return (this.#values ??= Object.create(null) as Record<string, unknown>)
   }
 
   /**
    * Sends a message: a string as text, bytes as binary.
-   * @returns false when the connection is not open, or is cut because too many bytes are waiting already
+   * @returns false when the connection is not open, or is cut because too many bytes are already buffered
    * @throws TypeError for anything else
    */
   send(data: string | NodeJS.ArrayBufferView): boolean {
@@ -175,16 +175,17 @@ export class WebSocketConnection<C = unknown> implements Beating {
   }
 
   /**
-   * Sends the events of a channel while the connection is open: as text, `{"id", "data"}`, and
-   * `{"gap": true, "last_id"}` where some are missing.
-   * @param options `since`: the id of the last event that the client has; only new events unless given
+   * Sends the events of a channel while the connection is open: as text, `{"event": "message", "id", "data"}`, and
+   * `{"event": "gap", "data": {"last_id"}}` where some are missing.
+   * @param options `since`: the id of the last event that the client has; null and undefined: only new events.
+   *   Anything but a whole number from 0 is a gap
    * @throws TypeError when the source is not a channel
    */
-  follow(channel: unknown, { since }: { readonly since?: number | string | undefined } = {}): void {
+  follow(channel: unknown, { since }: { readonly since?: number | string | null | undefined } = {}): void {
     if (this.#phase === 'open') this.#followed.push(follow(channel, since, this))
   }
 
-  /** Resolves when nothing waits to be sent any more, or the connection has ended. */
+  /** Resolves when everything is sent, or the connection has ended. */
   drained(): Promise<void> {
     if (!this.#outbox.blocked) return Promise.resolve()
     return new Promise((resolve) => this.#whenDrained.push(resolve))
@@ -225,7 +226,7 @@ export class WebSocketConnection<C = unknown> implements Beating {
   #receive(chunk: Buffer): void {
     this.#seenAt = this.#services.heartbeat.now
     this.#pinged = false
-    if (!this.#reading) return // Read on all the same: a reset for unread data could overtake our Close frame.
+    if (!this.#reading) return // Keep reading: a reset for unread data could overtake our Close frame.
     try {
       this.#reader.push(chunk)
       while (this.#reading) {
@@ -254,7 +255,7 @@ export class WebSocketConnection<C = unknown> implements Beating {
   }
 
   #written(): void {
-    if (!this.#outbox.blocked) this.#tellDrained()
+    if (!this.#outbox.blocked) this.#resolveDrained()
     if (this.#isPaused && this.#outbox.bytes <= this.#services.maxBufferedBytes / 2) {
       this.#isPaused = false
       this.#socket.resume()
@@ -311,13 +312,13 @@ export class WebSocketConnection<C = unknown> implements Beating {
     this.#reader.clear()
   }
 
-  #tellDrained(): void {
+  #resolveDrained(): void {
     for (const resolve of this.#whenDrained.splice(0)) resolve()
   }
 
   #ended(): void {
     for (const end of this.#followed.splice(0)) end()
-    this.#tellDrained()
+    this.#resolveDrained()
     this.#stopReading()
     this.#phase = 'closed'
     this.#services.heartbeat.remove(this)
@@ -325,7 +326,7 @@ export class WebSocketConnection<C = unknown> implements Beating {
     this.#services.onClosed(this, this.#code, this.#context)
   }
 
-  /** Calls a handler and then, once it is done or has failed, `after`. */
+  /** Calls a handler and, once it is done or has failed, `after`. */
   #call(handler: () => unknown, after?: () => void): void {
     try {
       const outcome = handler()

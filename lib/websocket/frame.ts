@@ -2,8 +2,8 @@
  * Frames (RFC 6455, section 5.2): reads and writes their headers, and applies the mask of clients. The server's own
  * frames are not masked and not fragmented.
  *
- * `readHeader` fills an object that each connection creates once. An object for each frame would be the largest part of
- * the cost of reading a short message.
+ * `readHeader` fills an object that each connection creates once. An object for each frame would be the largest cost
+ * of reading a short message.
  */
 import { closeCodes, ProtocolError } from './close-code.ts'
 
@@ -14,7 +14,7 @@ export const opcodes = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9,
 export class FrameHeader {
   final = false
   opcode = 0
-  /** The payload's bytes, 0 to 2^53 - 1; Infinity for more. */
+  /** The payload's length in bytes, 0 to 2^53 - 1; Infinity for more. */
   length = 0
   /** The mask as a little-endian number. */
   key = 0
@@ -22,13 +22,13 @@ export class FrameHeader {
   size = 0
 }
 
-/** The most bytes of a control frame's payload (RFC 6455, section 5.5). */
+/** The maximum bytes of a control frame's payload (RFC 6455, section 5.5). */
 const maxControlBytes = 125
 
 /** Opcodes from here on are control frames. */
 export const firstControlOpcode = 8
 const maskBytes = 4
-/** From this many bytes on, masking four at a time is faster. */
+/** From this many bytes on, masking four bytes at a time is faster. */
 const minBytesForWords = 96
 
 /**
@@ -82,9 +82,9 @@ export function writeHeader(target: Buffer, at: number, opcode: number, length: 
 }
 
 /**
- * Masks or unmasks `bytes` from `from` up to `to`, in place (RFC 6455, section 5.3): each byte is combined with one of
- * the four bytes of the mask by exclusive or. Four at a time takes a quarter of the time (64 KiB: 19 us), but a view
- * takes 75 ns to create: short payloads are masked byte by byte.
+ * Masks or unmasks `bytes` from `from` up to `to`, in place (RFC 6455, section 5.3): each byte is XORed with one of the
+ * four bytes of the mask. Four at a time takes a quarter of the time (64 KiB: 19 us), but a view takes 75 ns to create:
+ * short payloads are masked byte by byte.
  * @param key the mask as a little-endian number; its lowest byte is applied to the byte at `from`
  */
 export function applyMask(bytes: Buffer, from: number, to: number, key: number): void {

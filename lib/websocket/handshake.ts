@@ -1,9 +1,9 @@
 /**
- * The opening handshake of a WebSocket, the server's side (RFC 6455, section 4.2). It accepts no extension. The caller
+ * The server side of the WebSocket opening handshake (RFC 6455, section 4.2). It accepts no extensions. The caller
  * checks `Origin`.
  *
- * A handshake that announces a body is refused. The bytes after its header section are frames; a proxy that took them
- * for a body would read the connection differently from this server, which is a way to smuggle requests.
+ * A handshake that announces a body is refused. The bytes after its header section are frames; a proxy that treats
+ * them as a body would parse the connection differently from this server, which allows request smuggling.
  */
 import { createHash } from 'node:crypto'
 import type { CoreContext } from '../http/context.ts'
@@ -31,10 +31,10 @@ export function checkHandshake(request: Pick<CoreContext, 'method' | 'httpVersio
   if (announcesBody(request.header('content-length'), request.header('transfer-encoding'))) {
     throw bad('It must not have a body')
   }
-  const given = request.header('sec-websocket-version')
-  if (given !== version) {
+  const requested = request.header('sec-websocket-version')
+  if (requested !== version) {
     const headers = { 'Sec-WebSocket-Version': version, Upgrade: 'websocket' }
-    const message = `Sec-WebSocket-Version must be ${version}: it is ${given ?? 'missing'}`
+    const message = `Sec-WebSocket-Version must be ${version}: it is ${requested ?? 'missing'}`
     throw new HttpError(426, 'upgrade_required', message, { headers })
   }
   const key = request.header('sec-websocket-key')
@@ -43,9 +43,9 @@ export function checkHandshake(request: Pick<CoreContext, 'method' | 'httpVersio
 }
 
 /**
- * Chooses a subprotocol: the first of the server's that the client offers (RFC 6455, section 4.2.2). Case matters.
+ * Chooses a subprotocol: the server's first one that the client offers (RFC 6455, section 4.2.2). Case-sensitive.
  * @param offered the value of Sec-WebSocket-Protocol
- * @returns undefined for none: the answer has no such field then, and a browser that offers any closes the connection
+ * @returns undefined for none: the response then lacks the field, and a browser that offers any closes the connection
  */
 export function chooseProtocol(offered: string | undefined, protocols: readonly string[] = []): string | undefined {
   if (offered === undefined || protocols.length === 0) return undefined

@@ -1,12 +1,12 @@
 /**
  * Splits the bytes of a client into messages and control frames, whatever chunks they arrive in.
  *
- * A frame is read when it is whole, and unmasked in place. What has come of an unfinished one, and the fragments of an
- * unfinished message, are collected in buffers that grow with the bytes that have arrived, not with the announced
- * length. A message is refused as too large by the header of a frame, as not UTF-8 only when it is whole.
+ * A frame is read when it is complete, and unmasked in place. The bytes of an incomplete frame, and the fragments of an
+ * incomplete message, are collected in buffers that grow with the bytes that have arrived, not with the announced
+ * length. A message that is too large is refused at a frame header, one that is not UTF-8 only when it is complete.
  *
- * The caller pulls one message or control frame at a time with `next()`. When a message makes it close the connection,
- * it stops calling `next()`; the reader needs no flag for that.
+ * The caller pulls one message or control frame at a time with `next()`. When a message makes the caller close the
+ * connection, it stops calling `next()`, so the reader needs no flag for that.
  */
 import { Buffer, isUtf8 } from 'node:buffer'
 import { closeCodes, ProtocolError } from './close-code.ts'
@@ -15,7 +15,7 @@ import { applyMask, firstControlOpcode, FrameHeader, opcodes, readHeader } from 
 /** A Close, Ping or Pong frame. */
 export class ControlFrame {
   readonly opcode: number
-  /** Unmasked, at most 125 bytes; a part of the chunk that arrived. */
+  /** Unmasked, at most 125 bytes; a view of the received chunk. */
   readonly payload: Buffer
 
   constructor(opcode: number, payload: Buffer) {
@@ -26,7 +26,7 @@ export class ControlFrame {
 
 const empty: Buffer = Buffer.alloc(0)
 
-/** Bytes that come piece by piece. */
+/** Bytes that arrive in pieces. */
 class Collected {
   length = 0
   #bytes = empty
@@ -35,11 +35,11 @@ class Collected {
     return this.#bytes.length
   }
 
-  /** Copies a piece. @param most the length that is expected in the end: no more is reserved */
-  add(piece: Buffer, most: number): void {
+  /** Copies a piece. @param max the expected final length: no more is allocated */
+  add(piece: Buffer, max: number): void {
     const length = this.length + piece.length
     if (length > this.#bytes.length) {
-      const grown = Buffer.allocUnsafe(Math.max(Math.min(length * 2, most), length))
+      const grown = Buffer.allocUnsafe(Math.max(Math.min(length * 2, max), length))
       this.#bytes.copy(grown, 0, 0, this.length)
       this.#bytes = grown
     }
@@ -47,7 +47,7 @@ class Collected {
     this.length = length
   }
 
-  /** The bytes; it is empty afterwards. */
+  /** Returns the bytes and clears them. */
   take(): Buffer {
     const taken = this.#bytes.subarray(0, this.length)
     this.#bytes = empty
@@ -60,17 +60,17 @@ class Collected {
 export class MessageReader {
   readonly #maxMessageBytes: number
   readonly #header = new FrameHeader()
-  /** The bytes that are read; the next frame begins at `#at`. */
+  /** The bytes to read; the next frame begins at `#at`. */
   #chunk = empty
   #at = 0
-  /** What has come of a frame that is not complete, and how many bytes it takes to read on. */
+  /** The bytes of an incomplete frame, and the number of bytes needed to continue. */
   readonly #unfinished = new Collected()
   #needed = 0
-  /** The opcode of a message of which fragments have come, and these; 0 between messages. */
+  /** The opcode (0 between messages) and the received fragments of an incomplete message. */
   #opcode = 0
   readonly #fragments = new Collected()
 
-  /** @param maxMessageBytes the most bytes of a message, over all its fragments */
+  /** @param maxMessageBytes the maximum bytes of a message, over all its fragments */
   constructor(maxMessageBytes: number) {
     this.#maxMessageBytes = maxMessageBytes
   }
@@ -93,7 +93,7 @@ export class MessageReader {
   /**
    * Returns the next text message as a string, binary message as a Buffer that the caller may keep, or control frame;
    * undefined when it has not arrived completely.
-   * @throws ProtocolError; do not call the reader again then
+   * @throws ProtocolError; do not use the reader afterwards
    */
   next(): string | Buffer | ControlFrame | undefined {
     while (this.#at < this.#chunk.length) {
@@ -126,7 +126,7 @@ export class MessageReader {
     this.#fragments.take()
   }
 
-  /** Copies the beginning of a frame, so that its chunk can be freed, and waits until so many bytes of it are there. */
+  /** Copies the beginning of a frame, so that its chunk can be freed, and waits for this many bytes of it. */
   #wait(needed: number): undefined {
     this.#unfinished.add(this.#chunk.subarray(this.#at), needed)
     this.#needed = needed
@@ -139,7 +139,7 @@ export class MessageReader {
     if (opcode === opcodes.continuation) {
       if (this.#opcode === 0) throw new ProtocolError(closeCodes.protocolError, 'There is no message to continue')
     } else if (this.#opcode !== 0) {
-      throw new ProtocolError(closeCodes.protocolError, 'The message before is not complete')
+      throw new ProtocolError(closeCodes.protocolError, 'The previous message is not complete')
     }
     if (this.#fragments.length + length > this.#maxMessageBytes) {
       throw new ProtocolError(closeCodes.tooLarge, `A message has at most ${this.#maxMessageBytes} bytes`)

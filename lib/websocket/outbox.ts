@@ -1,8 +1,8 @@
 /**
- * The frames that a connection still has to send. Those of one turn of the event loop are sent with one write, or
+ * The frames that a connection still has to send. The frames of one turn of the event loop are sent with one write, or
  * several when they are long.
  *
- * While the operating system accepts nothing, frames are gathered in buffers of 16 KiB instead of being written to the
+ * While the operating system accepts no data, frames are gathered in buffers of 16 KiB instead of being written to the
  * socket one by one. A socket needs some 250 bytes of memory for each pending write: a peer that sends pings and never
  * reads would otherwise cost a hundred times the bytes of its pongs.
  */
@@ -39,12 +39,12 @@ export class Outbox {
     return this.#socket.writableLength + this.#length
   }
 
-  /** Whether writes are pending, since the peer does not read fast enough. */
+  /** Whether writes are pending, because the peer does not read fast enough. */
   get blocked(): boolean {
     return this.#socket.writableLength > 0
   }
 
-  /** Sends a frame, of which it takes a copy. */
+  /** Sends a frame. Copies the payload. */
   add(opcode: number, payload: string | Buffer): void {
     const length = typeof payload === 'string' ? Buffer.byteLength(payload) : payload.length
     const target = this.#reserve(headerSize(length) + length)
@@ -68,8 +68,8 @@ export class Outbox {
   }
 
   /**
-   * Sends the gathered frames, unless an earlier write of the outbox is pending: they follow when it is done. When only
-   * the 101 answer is pending, no callback of the outbox will come: the frames are written behind it.
+   * Sends the gathered frames, unless an earlier write of the outbox is pending: then they follow it. When only the 101
+   * response is pending, no callback of the outbox will run, so the frames are written at once.
    */
   #flush(): void {
     if (!this.blocked || this.#pending === 0) this.#write()

@@ -2,9 +2,9 @@
  * The WebSockets of one server: accepts handshakes, limits the number of connections and closes them at a stop.
  *
  * A handshake is handled like any other request until its chain has unwound: middleware has run, the session is saved.
- * Then the 101 answer is sent with the header fields of the context, and the handlers get the connection.
+ * Then the 101 response is sent with the header fields of the context, and the handlers get the connection.
  */
-import { LiveEnd } from '../events/live-end.ts'
+import { ReplySender } from '../events/reply-sender.ts'
 import type { CoreContext as Context } from '../http/context.ts'
 import { HttpError, unserved } from '../http/errors.ts'
 import { createOriginCheck } from '../http/origin.ts'
@@ -22,12 +22,12 @@ import { checkHandshake, chooseProtocol } from './handshake.ts'
 export interface WebSockets {
   /**
    * Accepts a handshake for a module that exports `websocket`.
-   * @throws HttpError 400 or 426 for a wrong handshake, 403 for one from a page of another site
+   * @throws HttpError 400 or 426 for an invalid handshake, 403 for one from a page of another site
    */
   accept(ctx: Context, handlers: WebSocketHandlers<Context>): UpgradeReply
   /**
    * Closes every connection with 1001 and cuts it half a second later. Later handshakes are accepted and closed in the
-   * same way: a client that connects again after 1001 may give up for good when it is refused.
+   * same way: a client that reconnects after 1001 may give up permanently when it is refused.
    */
   stop(): void
   /** Resolves when no connection is left. */
@@ -37,17 +37,17 @@ export interface WebSockets {
   readonly slow: number
 }
 
-/** Bytes that may wait for a peer that does not read, in addition to one message of the largest size. */
+/** Bytes that may be buffered for a peer that does not read, in addition to one message of the maximum size. */
 const bufferedBytes = 2 ** 20
-/** Milliseconds that peers have at a stop to answer the Close frame. */
+/** Milliseconds for peers to answer the Close frame at a stop. */
 const stopMs = 500
 const stopReason = 'The server is being stopped'
 
 /** Makes the WebSockets of a server. */
 export function createWebSockets(options: {
-  /** The most connections at once, from 1. */
+  /** The maximum of concurrent connections, from 1. */
   readonly workers: number
-  /** The most bytes of one message. */
+  /** The maximum bytes of one message. */
   readonly maxMessageBytes: number
   /** `server.trusted_origins`. */
   readonly trustedOrigins: readonly string[]
@@ -60,7 +60,7 @@ export function createWebSockets(options: {
   const errorLog = log('error')
   const refusals = new RateLimited(log('pool').warn, 1000)
   const heartbeat = new Heartbeat(beatMs)
-  const open = new Map<WebSocketConnection<Context>, LiveEnd>()
+  const open = new Map<WebSocketConnection<Context>, ReplySender>()
   const pool = new Pool<Context>({ workers, queueSize: 0, start: () => {} })
   const whenGone: (() => void)[] = []
   let slow = 0
@@ -81,7 +81,7 @@ export function createWebSockets(options: {
       if (socketLog.debugEnabled) socketLog.debug(`${nameOf(ctx)}: closed with ${code}`, { request: ctx })
       ctx.abort()
       open.get(ws)?.close()
-      if (!ctx.closed) emitClose(ctx.response) // The 101 answer could not be written; nothing else emits this.
+      if (!ctx.closed) emitClose(ctx.response) // The 101 response could not be written; nothing else emits this.
       open.delete(ws)
       pool.leave()
       if (open.size === 0) for (const resolve of whenGone.splice(0)) resolve()
@@ -115,7 +115,7 @@ export function createWebSockets(options: {
     ctx.response.writeHead(101, ctx.outgoing.flat.slice()).end()
     releaseSocket(ctx.response, upgrading.socket)
     const ws = new WebSocketConnection<Context>(upgrading.socket, services, handlers, ctx, protocol)
-    open.set(ws, new LiveEnd(ctx, (_, json) => void ws.send(json)))
+    open.set(ws, new ReplySender(ctx, (event, json) => void ws.send(`{"event":"${event}","data":${json}}`)))
     if (socketLog.debugEnabled) socketLog.debug(`${nameOf(ctx)}: open`)
     ws.start(upgrading.head)
     if (stopping) {
@@ -134,7 +134,7 @@ export function createWebSockets(options: {
       const accept = checkHandshake(ctx)
       const from = isFrom(ctx)
       if (from === 'cross' || (from === 'unknown' && ctx.header('origin') !== undefined)) {
-        throw new HttpError(403, 'forbidden', 'A page of another site asks for this WebSocket')
+        throw new HttpError(403, 'forbidden', 'A page of another site requests this WebSocket')
       }
       let ws: WebSocketConnection<Context> | undefined
       let isRevoked = false

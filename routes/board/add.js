@@ -2,7 +2,7 @@ import { noticeForm, typed } from './form.js'
 import { addNotice, textProblem } from './notices.js'
 import { readPicture } from './picture.js'
 
-/** POST /notices : checks the form, then adds the notice, or has the form shown again with what was typed. */
+/** POST /notices : checks the form, then adds the notice, or shows the form again with the input. */
 export default async ({ state, readForm, flash, redirect, log }) => {
   const form = await readForm()
   const text = typed(form, 'text')
@@ -17,7 +17,7 @@ export default async ({ state, readForm, flash, redirect, log }) => {
   const { id, name } = state.user
   const notice = addNotice({ author: name, owner: id, text, picture })
   log(`notice ${notice.id} by ${name}`)
-  flash('board').set({ type: 'success', message: 'Your notice is up.' })
+  flash('board').set({ type: 'success', message: 'Your notice was posted.' })
   return redirect('/', 303)
 }
 

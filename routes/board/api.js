@@ -5,8 +5,8 @@ import { nameProblem } from './users.js'
 export default () => allNotices().map(asJson)
 
 /**
- * POST /api/notices : adds a notice, `{"text": ...}`, for a program with a token, whose claim `sub` is the author. No
- * cookie says who it is, so no other site can misuse it, and no CSRF token is needed.
+ * POST /api/notices : adds a notice, `{"text": ...}`, for a program with a token, whose claim `sub` is the author. It
+ * uses no cookie, so other sites cannot misuse it, and no CSRF token is needed.
  */
 export const add = async ({ state, readJson, json, setHeader, url, log }) => {
   const author = state.jwt.sub

@@ -1,7 +1,7 @@
 import { noticeForm, shownAgain, typed } from './form.js'
 import { changeNotice, findNotice, mayChange, removeNotice, textProblem } from './notices.js'
 
-/** GET /notices/:id/edit : the forms to change or delete a notice of one's own. */
+/** GET /notices/:id/edit : the forms to change or delete one's own notice. */
 export default ({ params, state, flash, view, fail }) => {
   const notice = findNotice(params.id) ?? fail(404, 'no_such_notice', `There is no notice ${params.id}.`)
   if (!mayChange(notice, state.user)) fail(403, 'not_yours', 'This notice is not yours.')
@@ -21,30 +21,30 @@ export const save = async (ctx) => {
   }
   changeNotice(notice, text)
   log(`notice ${notice.id} was changed`)
-  flash('board').set({ type: 'success', message: 'Your notice is changed.' })
+  flash('board').set({ type: 'success', message: 'Your notice was changed.' })
   return redirect('/', 303)
 }
 
-/** POST /notices/delete : takes the notice down. */
+/** POST /notices/delete : deletes the notice. */
 export const remove = async (ctx) => {
   const { flash, redirect, log } = ctx
   const notice = await sentNotice(ctx)
   if (notice === undefined) return redirect('/', 303)
   removeNotice(notice)
   log(`notice ${notice.id} was deleted`)
-  flash('board').set({ type: 'success', message: 'Your notice is deleted.' })
+  flash('board').set({ type: 'success', message: 'Your notice was deleted.' })
   return redirect('/', 303)
 }
 
 /**
- * The notice that a form is about; undefined, with a message, when it names none. The signed id says that this
- * application made the form. It does not say for whom: whether this user may change the notice has to be asked still.
+ * Returns the notice of a form; undefined, with a message, if there is none. The signed id proves that this application
+ * made the form, but not for whom: it still has to check whether this user may change the notice.
  */
 async function sentNotice({ UGetResource, state, flash, fail }) {
   const id = await UGetResource()
   const notice = id === '' ? undefined : findNotice(id)
   if (notice === undefined) {
-    const message = id === '' ? 'This form is damaged. Please open it again.' : 'This notice is not there any more.'
+    const message = id === '' ? 'This form is damaged. Please open it again.' : 'This notice no longer exists.'
     flash('board').set({ type: 'warning', message })
   } else if (!mayChange(notice, state.user)) {
     fail(403, 'not_yours', 'This notice is not yours.')

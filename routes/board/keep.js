@@ -1,4 +1,4 @@
-// Keeps notices and users over a restart, in one file that is whole at any moment. A real application has a database.
+// Keeps notices and users across restarts, in one file that is always complete. A real application has a database.
 
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -9,8 +9,8 @@ import { restoreUsers, usersToKeep } from './users.js'
 const delayMs = 1000
 
 /**
- * Reads the file, and from then on writes it, at most once a second, after each change; where several processes have
- * one file, one of them `writes`. Returns what ends that and resolves when all is written.
+ * Reads the file, and from then on writes it after changes, at most once a second; of several processes with the same
+ * file, one `writes`. Returns a function that ends this and resolves when everything is written.
  */
 export async function keepBoard(file, log, writes) {
   let timer
@@ -18,7 +18,7 @@ export async function keepBoard(file, log, writes) {
   const save = () => {
     clearTimeout(timer)
     timer = undefined
-    saving = saving.then(() => write(file)).catch((error) => log.error(`the board could not be kept in ${file}`, error))
+    saving = saving.then(() => write(file)).catch((error) => log.error(`cannot save the board to ${file}`, error))
   }
   const changed = () => {
     timer ??= setTimeout(save, delayMs)
@@ -40,7 +40,7 @@ async function restore(file) {
     restoreUsers(kept.users)
   } catch (error) {
     if (error.code === 'ENOENT') return
-    const reason = `${error.message}: remove it to begin anew`
+    const reason = `${error.message}: remove it to start over`
     throw new Error(`the board cannot be read from ${file}: ${reason}`, { cause: error })
   }
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 
-/** GET /board/live : what changes on the board, as a stream or a poll; and, to streams, who is looking at it. */
+/** GET /board/live : the changes of the board, as a stream or a poll; streams also get the current viewers. */
 export default (ctx) => {
   const notices = ctx.channel('notices')
   const { user } = ctx.state

@@ -1,6 +1,6 @@
 import { findNotice, mayChange } from './notices.js'
 
-/** GET /notices/:id : one notice on a page of its own. */
+/** GET /notices/:id : one notice on its own page. */
 export default ({ params, view, fail }) => {
   const notice = findNotice(params.id) ?? fail(404, 'no_such_notice', `There is no notice ${params.id}.`)
   return view('routes/board/notice.html', { notice, mayChange })

@@ -1,5 +1,5 @@
 // The notices, in memory: newest first. A reload of the routes keeps them, since this file has not changed; `keep.js`
-// keeps them over a restart.
+// keeps them across restarts.
 
 import { changes } from './changes.js'
 
@@ -13,12 +13,12 @@ export function allNotices() {
   return notices
 }
 
-/** The notice with an id (text or number), or undefined. */
+/** Returns the notice with an id (text or number), or undefined. */
 export function findNotice(id) {
   return notices.find((notice) => String(notice.id) === String(id))
 }
 
-/** Adds a notice and returns it. The oldest goes when there are too many. `owner` is a user's id, or undefined. */
+/** Adds a notice and returns it. Drops the oldest if there are too many. `owner` is a user's id, or undefined. */
 export function addNotice({ author, owner, text, picture }) {
   const notice = { id: ++lastId, author, owner, text, picture, writtenAt: new Date() }
   notices.unshift(notice)
@@ -33,36 +33,36 @@ export function changeNotice(notice, text) {
   changes.emit('notice', 'changed', notice)
 }
 
-/** Takes a notice down. */
+/** Removes a notice. */
 export function removeNotice(notice) {
   notices.splice(notices.indexOf(notice), 1)
   changes.emit('notice', 'removed', notice)
 }
 
-/** Whether a user (or nobody: undefined) may change a notice. */
+/** Returns whether a user (undefined for a guest) may change a notice. */
 export function mayChange(notice, user) {
   return user !== undefined && notice.owner === user.id
 }
 
-/** What is wrong with the text of a notice; undefined when nothing is. */
+/** Returns the error in the text of a notice, or undefined. */
 export function textProblem(text) {
   if (text === '') return 'The notice is empty.'
-  if (text.length > maxText) return `The notice may have ${maxText} characters: it has ${text.length}.`
+  if (text.length > maxText) return `The notice may have at most ${maxText} characters: it has ${text.length}.`
 }
 
-/** Removes what was written before a time. Returns how many that were. */
+/** Removes notices written before a time. Returns their number. */
 export function dropBefore(time) {
   const old = notices.filter((notice) => notice.writtenAt < time)
   for (const notice of old) removeNotice(notice)
   return old.length
 }
 
-/** A notice as anybody may see it, in JSON. `owner` tells nothing but which notices are of one user. */
+/** Returns a notice as public JSON. `owner` only shows which notices belong to the same user. */
 export function asJson({ id, author, owner, text, picture, writtenAt }) {
   return { id, author, owner, text, written_at: writtenAt.toISOString(), picture: picture && `/pictures/${id}` }
 }
 
-/** All that has to be kept, in JSON. */
+/** Returns everything to save, as JSON. */
 export function noticesToKeep() {
   const kept = notices.map(({ picture, ...notice }) => {
     return { ...notice, picture: picture && { ...picture, bytes: picture.bytes.toString('base64') } }
@@ -70,7 +70,7 @@ export function noticesToKeep() {
   return { lastId, notices: kept }
 }
 
-/** Brings back what was kept, unless there are notices: then only other modules were loaded anew. */
+/** Restores saved notices, unless there are notices: then a reload has only loaded other modules again. */
 export function restoreNotices(kept) {
   if (lastId > 0) return
   lastId = kept.lastId

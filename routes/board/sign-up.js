@@ -6,7 +6,7 @@ import { addUser, nameProblem } from './users.js'
 export default ({ state, flash, view, redirect }) =>
   state.user ? redirect('/', 303) : view('routes/board/sign-up.html', shownAgain(flash('sign-up')))
 
-/** POST /sign-up : adds the user, who is signed in then; or shows the form again, without the passwords. */
+/** POST /sign-up : adds the user and signs them in, or shows the form again, without the passwords. */
 export const add = async (ctx) => {
   const { readForm, flash, redirect, log, password } = ctx
   const form = await readForm()
@@ -29,6 +29,6 @@ function check(name, password, password2) {
   const problem = nameProblem(name)
   if (problem) errors.name = problem
   if (password.length < 8) errors.password = 'The password must have at least 8 characters.'
-  else if (password2 !== password) errors.password2 = 'This is not the same password.'
+  else if (password2 !== password) errors.password2 = 'The passwords do not match.'
   return errors
 }

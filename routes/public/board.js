@@ -1,5 +1,5 @@
-// Takes what changes on the board into the page without a reload, and tells who else is looking at it. Without this
-// script the page works as well.
+// Applies changes of the board to the page without a reload, and shows the other viewers. The page also works without
+// this script.
 
 import { live } from '/svc-live.js'
 
@@ -8,7 +8,7 @@ const blank = document.querySelector('#card').content.firstElementChild
 const others = document.querySelector('#others')
 const { user, name } = list.dataset
 
-// A form that was sent leads back to `/`: what was chosen last counts on.
+// Sending a form leads back to `/`, so the last choice is remembered.
 const way = (sessionStorage.live = new URLSearchParams(location.search).get('live') ?? sessionStorage.live ?? 'sse')
 const chosen = way === 'poll' ? 'poll' : 'sse'
 document.querySelector(`.live a[href$="=${chosen}"]`).setAttribute('aria-current', 'true')
@@ -19,7 +19,7 @@ live('/board/live', {
   as: user,
   since: list.dataset.lastId,
   onEvent: ({ kind, notice }) => show(() => change(kind, notice)),
-  // After a gap there are changes that nobody can tell any more: the list is read anew.
+  // After a gap, changes are missing: read the whole list again.
   onGap: async () => {
     const notices = await getJson('/api/notices')
     show(() => list.replaceChildren(...notices.map(cardOf)))
@@ -36,7 +36,7 @@ function show(changeList) {
   document.querySelector('.empty').hidden = list.childElementCount > 0
 }
 
-/** A notice is known by its id, so that one which is told twice is there once. */
+/** Applies a change. A notice is found by its id, so that an event sent twice shows it once. */
 function change(kind, notice) {
   const old = document.getElementById(`notice-${notice.id}`)
   if (kind === 'removed') old?.remove()
@@ -72,11 +72,11 @@ function whoElse(members) {
   const guests = members.length - names.length - (name ? 0 : 1)
   if (more > 0) seen.push(`${more} more`)
   if (guests > 0) seen.push(guests === 1 ? 'a guest' : `${guests} guests`)
-  return seen.length > 0 ? `Also here: ${new Intl.ListFormat('en').format(seen)}` : 'Nobody else is here.'
+  return seen.length > 0 ? `Also here: ${new Intl.ListFormat('en').format(seen)}` : 'No one else is here.'
 }
 
 async function getJson(path) {
-  const answer = await fetch(path, { cache: 'no-store' })
-  if (!answer.ok) throw new Error(`${path} was answered with ${answer.status}`)
-  return answer.json()
+  const response = await fetch(path, { cache: 'no-store' })
+  if (!response.ok) throw new Error(`${path} returned status ${response.status}`)
+  return response.json()
 }

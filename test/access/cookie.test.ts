@@ -10,7 +10,7 @@ const hardened: CookieRules = { ...rules, hardened: true }
 const md5 = (text: string): string => createHash('md5').update(text).digest('hex')
 const signed = (timestamp: number | string): string => `${timestamp}:${md5(`secret|${timestamp}`)}`
 
-test('has the form of the spec, or hardened an HMAC-SHA256', () => {
+test('has the form of the specification or, if hardened, an HMAC-SHA256', () => {
   assert.equal(makeAdminCookie(rules), `${nowS}:${md5(`secret|${nowS}`)}`)
   const hmac = createHmac('sha256', 'secret').update(String(nowS)).digest('hex')
   assert.equal(makeAdminCookie(hardened), `${nowS}:${hmac}`)
@@ -35,8 +35,8 @@ const rows: [what: string, value: string | undefined, passes: boolean, rules?: P
   ['upper-case hex', signed(nowS).toUpperCase(), false],
   ['one more digit', `${signed(nowS)}0`, false],
   ['one digit less', signed(nowS).slice(0, -1), false],
-  ['something behind it', `${signed(nowS)}\n`, false],
-  ['something before it', ` ${signed(nowS)}`, false],
+  ['a suffix', `${signed(nowS)}\n`, false],
+  ['a prefix', ` ${signed(nowS)}`, false],
   ['another part', `${signed(nowS)}:1`, false],
   ['empty', '', false],
   ['over-long', signed('1'.repeat(100_000)), false],
@@ -47,12 +47,12 @@ const rows: [what: string, value: string | undefined, passes: boolean, rules?: P
 ]
 
 for (const [what, value, passes, changes] of rows) {
-  test(`${passes ? 'takes' : 'refuses'} a cookie: ${what}`, () => {
+  test(`${passes ? 'accepts' : 'refuses'} a cookie: ${what}`, () => {
     assert.equal(isAdminCookie(value, { ...rules, ...changes }), passes)
   })
 }
 
-test('refuses every cookie in which one character is another', () => {
+test('refuses every cookie with one changed character', () => {
   const seeded = new Seeded(7)
   for (const kind of [rules, hardened]) {
     const cookie = makeAdminCookie(kind)

@@ -14,7 +14,7 @@ function md5(text: string): string {
   return createHash('md5').update(text).digest('hex')
 }
 
-/** A store over a file that is not there yet. */
+/** A store with a file that does not exist yet. */
 function make(config: Readonly<Record<string, unknown>> = {}) {
   const file = join(temporaryFolder(), 'svc.json')
   const { config: parsed } = parseConfig(config, '/')
@@ -27,13 +27,13 @@ function make(config: Readonly<Record<string, unknown>> = {}) {
   return { store, file, saved: () => JSON.parse(readFileSync(file, 'utf8')) as unknown }
 }
 
-test('begins with the credentials of the configuration', () => {
+test('starts with the configured credentials', () => {
   const { store } = make({ admin: { user: 'ann', password: md5('p'), secret: 's' }, app_key: 'k' })
   assert.deepEqual(store.current, { user: 'ann', password: md5('p'), secret: 's' })
   assert.equal(store.keySaved, true)
 })
 
-test('a setup writes first and is in use after', async () => {
+test('a setup is written first and then in effect', async () => {
   const { store, saved } = make()
   assert.equal(store.keySaved, false)
   assert.equal(await store.setUp('ann', 'password'), true)
@@ -43,7 +43,7 @@ test('a setup writes first and is in use after', async () => {
   assert.equal(store.keySaved, true)
 })
 
-test('a setup in dev, or with a key of the configuration, leaves app_key alone', async () => {
+test('a setup in dev, or with a configured key, does not change app_key', async () => {
   for (const config of [{ 'app.env': 'dev' }, { app_key: 'own' }]) {
     const { store, saved } = make(config)
     await store.setUp('ann', 'password')
@@ -51,7 +51,7 @@ test('a setup in dev, or with a key of the configuration, leaves app_key alone',
   }
 })
 
-test('setups at once: the first wins, the others learn it', async () => {
+test('concurrent setups: the first wins, the others are told', async () => {
   const { store } = make()
   assert.deepEqual(await Promise.all(['a', 'b', 'c'].map((user) => store.setUp(user, 'password'))), [
     true,
@@ -61,7 +61,7 @@ test('setups at once: the first wins, the others learn it', async () => {
   assert.equal(store.current.user, 'a')
 })
 
-test('a setup takes over what was written to the file since the start, and is refused', async () => {
+test('a setup loads credentials written to the file since the start, and is refused', async () => {
   const { store, file } = make()
   const written = { user: 'ann', password: md5('p'), secret: 's' }
   writeFileSync(file, JSON.stringify({ admin: written }))
@@ -69,14 +69,14 @@ test('a setup takes over what was written to the file since the start, and is re
   assert.deepEqual([store.current, store.keySaved], [written, false])
 })
 
-test('half of the credentials in the file do not hold up a setup', async () => {
+test('half of the credentials in the file do not block a setup', async () => {
   const { store, file, saved } = make()
   writeFileSync(file, JSON.stringify({ admin: { user: 'ann', password: '' } }))
   assert.equal(await store.setUp('bob', 'password'), true)
   assert.equal((saved() as { admin: { user: string } }).admin.user, 'bob')
 })
 
-test('a failure changes nothing and holds up nobody', async () => {
+test('a failure changes nothing and blocks nobody', async () => {
   const { store, file } = make()
   mkdirSync(file)
   const [failed, alsoFailed] = await Promise.allSettled([
@@ -90,7 +90,7 @@ test('a failure changes nothing and holds up nobody', async () => {
   assert.equal(store.current.user, 'cat')
 })
 
-test('a secret is made where there is none, once, and saved', async () => {
+test('a secret is made if there is none, once, and saved', async () => {
   const { store, saved } = make({ admin: { user: 'ann', password: md5('p') } })
   const secret = md5(`1700000000ann${md5('p')}`)
   assert.deepEqual(await Promise.all([store.ensureSecret(), store.ensureSecret()]), [
@@ -108,7 +108,7 @@ test('a secret that cannot be saved is not used', async () => {
   assert.equal(store.current.secret, '')
 })
 
-test('what the processes share is taken, whatever has become of the file', () => {
+test('shared credentials are applied, whatever the state of the file', () => {
   const { store, file } = make()
   const shared = { user: 'ann', password: md5('p'), secret: 's' }
   writeFileSync(file, 'no JSON')
@@ -119,14 +119,14 @@ test('what the processes share is taken, whatever has become of the file', () =>
   assert.equal(store.keySaved, true)
 })
 
-test('hardened, what is made is of the hardened forms', async () => {
+test('in hardened mode, everything is made in the hardened form', async () => {
   const { store } = make({ 'admin.hardened': true })
   await store.setUp('ann', 'password')
   assert.match(store.current.password, /^scrypt\$/)
   assert.match(store.current.secret, /^[\w-]{43}$/)
 })
 
-test('without a file all of it is in memory, with the clock of the calendar', async () => {
+test('without a file everything is in memory, with the wall clock', async () => {
   const store = new CredentialStore({ config: parseConfig({}, '/').config, writer: undefined, appKey: 'k' })
   assert.equal(await store.setUp('ann', 'password'), true)
   assert.equal(store.current.user, 'ann')

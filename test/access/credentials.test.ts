@@ -6,7 +6,7 @@ describe('the credentials of a node', () => {
   const none = { user: '', password: '', secret: '' }
   const one = { user: 'a', password: 'p', secret: 's' }
 
-  it('are its own, or those that are shared', () => {
+  it('are its own, or the shared ones', () => {
     const rows = [
       [none, undefined, 'same'],
       [none, one, 'take'],

@@ -4,7 +4,7 @@ import { makeAdminCookie } from '../../lib/access/cookie.ts'
 import { createGuard, type Change } from '../../lib/access/guard.ts'
 import { exchange, parseAnswer } from '../support/raw.ts'
 import { request } from '../support/request.ts'
-import { makePort, serve, type PortInHand } from './support.ts'
+import { makePort, serve, type PanelHarness } from './support.ts'
 
 const nowMs = 1_700_000_000_500
 const credentials = { user: 'ann', password: '5ebe2294ecd0e0f08eab7690d2a6ee69', secret: 'secret' }
@@ -12,8 +12,8 @@ const rules = { secret: 'secret', hardened: false, lifetimeMinutes: 60, nowMs }
 const cookie = `svc_admin=${makeAdminCookie(rules)}`
 const json = 'application/json'
 
-/** Serves an open page, a guarded one, some that change something, and one that anybody may change. */
-async function start(t: TestContext, config: Record<string, unknown> = {}): Promise<PortInHand & { url: string }> {
+/** Serves an open page, a guarded page, some that change something, and one that anybody may change. */
+async function start(t: TestContext, config: Record<string, unknown> = {}): Promise<PanelHarness & { url: string }> {
   const held = makePort(config)
   held.credentials = credentials
   const guard = createGuard(held.port, { now: () => nowMs })
@@ -35,7 +35,7 @@ async function start(t: TestContext, config: Record<string, unknown> = {}): Prom
   return Object.assign(held, { url })
 }
 
-test('lets everybody to what is open, and to the rest with a cookie that counts', async (t) => {
+test('lets everybody read open pages, and the rest only with a valid cookie', async (t) => {
   const { url } = await start(t)
   assert.equal((await request(`${url}/svc-ping`)).text, 'passed')
   assert.equal((await request(`${url}/svc-index`, { headers: { cookie } })).text, 'passed')
@@ -46,7 +46,7 @@ test('lets everybody to what is open, and to the rest with a cookie that counts'
   }
 })
 
-test('no answer may be kept, whatever it is', async (t) => {
+test('no response may be cached', async (t) => {
   const { url } = await start(t)
   const crossSite = { cookie, 'sec-fetch-site': 'cross-site' }
   const rows: [status: number, path: string, method: string, headers: Record<string, string>][] = [
@@ -63,7 +63,7 @@ test('no answer may be kept, whatever it is', async (t) => {
   }
 })
 
-test('sends whoever has no such cookie to the login, with the path without its query', async (t) => {
+test('redirects clients without a valid cookie to the login, with the path without its query', async (t) => {
   const { url } = await start(t)
   const old = `svc_admin=${makeAdminCookie({ ...rules, nowMs: nowMs - 3_601_000 })}`
   for (const wrong of ['', 'svc_admin=', 'svc_admin=1:2', 'svc_admin=%ff%00', `svc_admin=${'x'.repeat(5000)}`, old, `${cookie}0`]) {
@@ -82,7 +82,7 @@ test('a new secret, or none, ends every session', async (t) => {
   }
 })
 
-test('without credentials everything guarded leads to the setup, also the call that gets 401 otherwise', async (t) => {
+test('without credentials every guarded page redirects to the setup, even the call that otherwise gets 401', async (t) => {
   const held = await start(t)
   for (const missing of [{ user: '' }, { password: '' }]) {
     held.credentials = { ...credentials, ...missing }
@@ -93,7 +93,7 @@ test('without credentials everything guarded leads to the setup, also the call t
   }
 })
 
-test('a route is added by a program that takes JSON and nothing else: 401 in place of the login', async (t) => {
+test('a program that accepts only JSON gets 401 instead of the login when it adds a route', async (t) => {
   const { url } = await start(t)
   const rows: [accept: string | undefined, status: number][] = [
     [json, 401],
@@ -118,7 +118,7 @@ test('a route is added by a program that takes JSON and nothing else: 401 in pla
   assert.equal(other.status, 302)
 })
 
-test('in dev nobody is asked, with and without credentials', async (t) => {
+test('in dev no login is required, with and without credentials', async (t) => {
   const held = await start(t, { 'app.env': 'dev' })
   assert.equal((await request(`${held.url}/svc-index`)).text, 'passed')
   held.credentials = { user: '', password: '', secret: '' }
@@ -141,12 +141,12 @@ const origins: [what: string, headers: Record<string, string>, passes: boolean][
   ['a referrer of this host', { referer: 'http://HOST/svc-index' }, true],
   ['a referrer of another host', { referer: 'http://evil.example/' }, false],
   ['a prefetch', { 'sec-fetch-site': 'none', 'sec-purpose': 'prefetch;prerender' }, false],
-  ['a prefetch of an older browser', { purpose: 'prefetch' }, false],
+  ['a prefetch by an older browser', { purpose: 'prefetch' }, false],
   ['another purpose', { 'sec-purpose': 'preview' }, true],
 ]
 
 for (const [what, headers, passes] of origins) {
-  test(`what changes something ${passes ? 'takes' : 'refuses'}: ${what}`, async (t) => {
+  test(`a changing request is ${passes ? 'accepted' : 'refused'}: ${what}`, async (t) => {
     const { url } = await start(t, { 'server.trusted_origins': [trusted] })
     const sent = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value.replace('HOST', url.slice(7))]))
     const ask = (path: string, method: string) => request(url + path, { method, headers: { ...sent, cookie, accept: json } })
@@ -156,13 +156,13 @@ for (const [what, headers, passes] of origins) {
       assert.equal(answer.status, passes ? 200 : 403, call)
       if (!passes) assert.equal((answer.json() as { error: string }).error, 'forbidden')
     }
-    assert.equal((await ask('/svc-index', 'GET')).text, 'passed', 'what changes nothing is left alone')
+    assert.equal((await ask('/svc-index', 'GET')).text, 'passed', 'a request that changes nothing passes')
     assert.equal((await ask('/svc-trace', 'GET')).text, 'passed')
     assert.equal((await ask('/svc-trace?', 'GET')).text, 'passed')
   })
 }
 
-test('another site is refused before it learns whether somebody is logged in, as a page or as JSON', async (t) => {
+test('another site is refused without learning whether somebody is logged in, as a page or as JSON', async (t) => {
   const { url } = await start(t)
   const page = await request(`${url}/svc-stop`, { headers: { 'sec-fetch-site': 'cross-site' } })
   assert.equal(page.status, 403)
@@ -171,7 +171,7 @@ test('another site is refused before it learns whether somebody is logged in, as
   assert.deepEqual(program.json(), { error: 'forbidden', detail: 'This request changes the server and is a prefetch' })
 })
 
-test('HEAD is refused where it would change something, with the methods that are taken', async (t) => {
+test('HEAD is refused if it would change something, with the allowed methods', async (t) => {
   const { url } = await start(t)
   const stop = await request(`${url}/svc-stop`, { method: 'HEAD', headers: { cookie } })
   assert.deepEqual([stop.status, stop.headers.allow], [405, 'GET, OPTIONS, POST'])
@@ -193,7 +193,7 @@ const hosts: [host: string, passes: boolean][] = [
   ['localhost.evil.example', false],
 ]
 
-test('in dev on a loopback address, the Host must name this machine', async (t) => {
+test('in dev on a loopback address, the Host must be a local name', async (t) => {
   const ask = async (url: string, host: string) => {
     const text = `GET /svc-ping HTTP/1.1\r\nHost: ${host}\r\nAccept: ${json}\r\nConnection: close\r\n\r\n`
     return parseAnswer(await exchange(Number(new URL(url).port), text))

@@ -1,4 +1,4 @@
-// admin.metrics_token: who reads /svc-metrics without a sign-in, and what wrong tokens count for.
+// admin.metrics_token: who may read /svc-metrics without sign-in, and how wrong tokens count.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createMetricsToken } from '../../lib/access/metrics-token.ts'
@@ -15,7 +15,7 @@ const credentials = { 'admin.user': 'ann', 'admin.password': '5ebe2294ecd0e0f08e
 
 describe('GET /svc-metrics', () => {
   for (const [when, config] of [['before the setup', {}], ['after it', credentials]] as const) {
-    it(`takes the token ${when}, and answers a wrong one 401, never 302`, async (t) => {
+    it(`accepts the token ${when}, and answers a wrong one 401, never 302`, async (t) => {
       const { url, lines } = await startApplication(t, {}, { 'admin.metrics_token': token, ...config })
       for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
         const answer = await request(`${url}/svc-metrics`, { headers: { authorization: `${scheme} ${token}` } })
@@ -34,7 +34,7 @@ describe('GET /svc-metrics', () => {
     })
   }
 
-  it('without the field, or with another scheme, is as before', async (t) => {
+  it('without the field, or with another scheme, is unchanged', async (t) => {
     const { url } = await startApplication(t, {}, { 'admin.metrics_token': token, ...credentials })
     for (const headers of [{}, { authorization: `Basic ${token}` }, { authorization: token }] as Record<string, string>[]) {
       const answer = await request(`${url}/svc-metrics`, { headers })
@@ -42,22 +42,22 @@ describe('GET /svc-metrics', () => {
     }
   })
 
-  it('takes no token where none is set', async (t) => {
+  it('accepts no token if none is configured', async (t) => {
     const { url } = await startApplication(t, {}, credentials)
     for (const text of ['', token]) assert.equal((await request(`${url}/svc-metrics`, bearer(text))).status, 302)
   })
 
-  it('asks nobody in dev', async (t) => {
+  it('is open in dev', async (t) => {
     const { url } = await startApplication(t, {}, { 'admin.metrics_token': token, 'app.env': 'dev' })
     for (const text of [token, 'wrong']) assert.equal((await request(`${url}/svc-metrics`, bearer(text))).status, 200)
   })
 
-  it('is not there without the panel', async (t) => {
+  it('does not exist without the panel', async (t) => {
     const { url } = await startApplication(t, {}, { 'admin.metrics_token': token, 'admin.enabled': false })
     assert.equal((await request(`${url}/svc-metrics`, bearer(token))).status, 404)
   })
 
-  it('is all that the token opens', async (t) => {
+  it('is the only path that the token opens', async (t) => {
     const { url } = await startApplication(t, {}, { 'admin.metrics_token': token, ...credentials })
     for (const path of ['/svc-status', '/svc-monitor', '/svc-stop', '/svc-routes/list']) {
       assert.equal((await request(url + path, bearer(token))).status, 302, path)
@@ -66,10 +66,10 @@ describe('GET /svc-metrics', () => {
 })
 
 describe('a wrong token', () => {
-  const of = (text: string): CoreContext => ({ ip: '192.0.2.1', header: () => `Bearer ${text}` }) as unknown as CoreContext // As much as is read.
+  const of = (text: string): CoreContext => ({ ip: '192.0.2.1', header: () => `Bearer ${text}` }) as unknown as CoreContext // The part that is read.
   const retryAfter = (error: unknown): string | undefined => (error as HttpError).headers['Retry-After']
 
-  it('counts with the failed sign-ins of its address; the right one passes all the same, and sets nothing back', async () => {
+  it('counts with the failed sign-ins of its address; the correct one is always accepted, and resets nothing', async () => {
     const waits: number[] = []
     const throttle = createLoginThrottle({ now: () => 1000, wait: async (milliseconds) => void waits.push(milliseconds) })
     const check = createMetricsToken(token, throttle, () => {})
@@ -79,7 +79,7 @@ describe('a wrong token', () => {
       assert.equal(waits.length, Math.max(0, count - 10))
     }
     await assert.rejects(Promise.resolve(check(of('wrong'))), (error) => retryAfter(error) === '60')
-    assert.equal(throttle.begin('192.0.2.1'), 60, 'a sign-in from there has to wait too')
+    assert.equal(throttle.begin('192.0.2.1'), 60, 'a sign-in from that address has to wait too')
     assert.equal(check(of(token)), 'right')
   })
 })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { nextOf, safeNext } from '../../lib/access/next-path.ts'
+import { safeNext } from '../../lib/access/next-path.ts'
+import { nextOf } from '../../lib/chain/settings.ts'
 import { parsePattern } from '../../lib/routing/pattern.ts'
 import { Seeded } from '../support/seeded.ts'
 import { makePort } from './support.ts'
@@ -19,7 +20,7 @@ for (const [name, method, url] of routes) {
     record: { name, url, method, action: '', middleware: '', scope: '' },
     pattern: parsePattern(url),
     system: name.startsWith('svc.'),
-    target: () => assert.fail('nothing runs here'),
+    target: () => assert.fail('no route here'),
   })
 }
 const changes = (url: string): boolean => ['/svc-stop', '/svc-routes/reload', '/stop'].includes(url)
@@ -66,12 +67,12 @@ const rows: [next: string | undefined, path: string | undefined][] = [
 ]
 
 for (const [next, path] of rows) {
-  test(`${JSON.stringify(next)} leads to ${path ?? 'the default'}`, () => {
+  test(`${JSON.stringify(next)} redirects to ${path ?? 'the default'}`, () => {
     assert.equal(safeNext(next, port, changes), path)
   })
 }
 
-test('whatever next is, a browser stays on this host and on the path that was checked', () => {
+test('whatever next is, a browser stays on this host and on the checked path', () => {
   const seeded = new Seeded(11)
   const parts = ['/', '\\', '.', '..', '%2e', '%2f', ':', '@', '?', '#', ' ', '\t', 'svc-stop', 'x', '//', 'http:', 'é']
   for (let round = 0; round < 20_000; round++) {
@@ -85,7 +86,7 @@ test('whatever next is, a browser stays on this host and on the path that was ch
   }
 })
 
-test('a path is percent-encoded but for its slashes, and comes back whole', () => {
+test('a path is percent-encoded except its slashes, and is restored completely', () => {
   assert.equal(nextOf('/svc-routes/list'), '/svc-routes/list')
   assert.equal(nextOf('/a%20b&c=d+e'), '/a%2520b%26c%3Dd%2Be')
   const path = '/x y/é?&=+%/"\''

@@ -3,9 +3,9 @@ import { scryptSync } from 'node:crypto'
 import { test } from 'node:test'
 import { createPasswordCheck, hashPassword } from '../../lib/access/password.ts'
 import { parseConfig } from '../../lib/config/load.ts'
-import { takesSecretAlone } from './password-support.ts'
+import { acceptsOnlySecret } from './password-support.ts'
 
-test('a hardened hash is scrypt with a salt of its own, and the configuration takes it', async () => {
+test('a hardened hash is scrypt with its own salt, and the configuration accepts it', async () => {
   const [one, two] = await Promise.all([hashPassword('secret', true), hashPassword('secret', true)])
   assert.notEqual(one, two)
   const [name, n, r, p, salt = '', key] = one.split('$')
@@ -16,6 +16,6 @@ test('a hardened hash is scrypt with a salt of its own, and the configuration ta
   assert.equal(parseConfig({ 'admin.password': one }, '/').config['admin.password'], one)
 })
 
-test('takes the right password alone for a hash that the server made', async () => {
-  await takesSecretAlone(createPasswordCheck(), await hashPassword('secret', true))
+test('accepts only the correct password for a hash made by the server', async () => {
+  await acceptsOnlySecret(createPasswordCheck(), await hashPassword('secret', true))
 })

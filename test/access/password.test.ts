@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { createPasswordCheck, createScrypt, equalTexts, hashPassword } from '../../lib/access/password.ts'
 import { makeCredentials, makeSecret } from '../../lib/access/credentials.ts'
 import { HttpError } from '../../lib/http/errors.ts'
-import { takesSecretAlone } from './password-support.ts'
+import { acceptsOnlySecret } from './password-support.ts'
 import { cheapHash } from './support.ts'
 
 const check = createPasswordCheck()
@@ -14,11 +14,11 @@ test('a plain hash is the MD5 of the password in UTF-8, in lower-case hex', asyn
   assert.equal(await hashPassword('pässwörd', false), createHash('md5').update('pässwörd', 'utf8').digest('hex'))
 })
 
-test('takes the right password alone, in both forms, and checks a hash by the cost that stands in it', async () => {
-  for (const stored of [await hashPassword('secret', false), cheapHash('secret')]) await takesSecretAlone(check, stored)
+test('accepts only the correct password, in both forms, and checks a hash by its own cost', async () => {
+  for (const stored of [await hashPassword('secret', false), cheapHash('secret')]) await acceptsOnlySecret(check, stored)
 })
 
-test('takes a password composed or decomposed, whichever it was set as; a decomposed hash of an earlier version as typed', async () => {
+test('accepts a password composed or decomposed, however it was set; an old decomposed hash only as typed', async () => {
   const [composed, decomposed] = ['p\u00e4ssword', 'pa\u0308ssword']
   for (const set of [composed, decomposed]) {
     for (const stored of [await hashPassword(set, false), cheapHash(set.normalize('NFC'))]) {
@@ -32,7 +32,7 @@ test('takes a password composed or decomposed, whichever it was set as; a decomp
   }
 })
 
-test('refuses a stored text that is no hash, or asks for more than it should', async () => {
+test('refuses an invalid stored hash, or one that requires too many resources', async () => {
   const salt = 'A'.repeat(22)
   const key = 'A'.repeat(43)
   const costs = ['1000$8$1', '1$8$1', '1024$0$1', '1024$8$0', '1048576$8$1']
@@ -42,11 +42,11 @@ test('refuses a stored text that is no hash, or asks for more than it should', a
     ...[`scrypt$1024$8$1$$${key}`, `scrypt$1024$8$1$${salt}$`],
   ]
   for (const stored of rows) {
-    await assert.rejects(check.matches('secret', stored), /admin\.password in svc\.json is no hash/, stored)
+    await assert.rejects(check.matches('secret', stored), /admin\.password in svc\.json is not a valid hash/, stored)
   }
 })
 
-test('runs a few scrypt checks at once, lets some wait, and refuses what is past that', async () => {
+test('runs a few scrypt checks at once, queues some, and refuses the rest', async () => {
   const stored = cheapHash('secret')
   const narrow = createPasswordCheck(createScrypt(1, 2))
   const results = await Promise.allSettled(Array.from({ length: 5 }, () => narrow.matches('secret', stored)))
@@ -57,14 +57,14 @@ test('runs a few scrypt checks at once, lets some wait, and refuses what is past
   assert.equal(await narrow.matches('secret', stored), true, 'and is free again')
 })
 
-test('texts are equal or not, whatever their lengths', () => {
+test('compares texts of any length', () => {
   assert.equal(equalTexts('', ''), true)
   assert.equal(equalTexts('ann', 'ann'), true)
   assert.equal(equalTexts('ann', 'anna'), false)
   assert.equal(equalTexts('ann', ''), false)
 })
 
-test('a secret is the MD5 of timestamp, user and password; hardened, 32 random bytes', () => {
+test('a secret is the MD5 of timestamp, user and password; if hardened, 32 random bytes', () => {
   const source = { user: 'ann', password: 'secret', nowMs: 1700000000000 }
   const secret = makeSecret({ ...source, hardened: false })
   assert.equal(secret, createHash('md5').update('1700000000annsecret').digest('hex'))

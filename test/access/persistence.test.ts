@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, stat
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { publishedInsecureAppKey } from '../../lib/config/app-key.ts'
-import { createApp } from '../../lib/app.ts'
+import { createApp } from '../support/app.ts'
 import { startApplication, testKey } from '../support/application.ts'
 import { request, type Answer } from '../support/request.ts'
 import {
@@ -29,12 +29,12 @@ function isRefused(answer: Answer, reason: RegExp): void {
   assert.equal(answer.headers['set-cookie'], undefined)
 }
 
-/** Files of the folder whose name begins with a dot: what a write that failed would leave behind. */
+/** Files in the folder whose name begins with a dot: possible leftovers of a failed write. */
 function leftovers(folder: string): string[] {
   return readdirSync(folder).filter((name) => name.endsWith('.tmp'))
 }
 
-test('of two setups at once one wins, and svc.json holds the winner whole', async (t) => {
+test('of two concurrent setups one wins, and svc.json has all its values', async (t) => {
   const server = await startPanel(t, none)
   const names = ['ann', 'bob', 'cat', 'dan']
   const answers = await Promise.all(
@@ -48,8 +48,8 @@ test('of two setups at once one wins, and svc.json holds the winner whole', asyn
     const { status } = await server.ask('/svc-login', form({ user, password: `of ${user}` }))
     assert.equal(status, user === winner ? 302 : 401)
   }
-  const told = server.lines().filter((line) => line.includes('set up by'))
-  assert.deepEqual(told, [
+  const auditLines = server.lines().filter((line) => line.includes('set up by'))
+  assert.deepEqual(auditLines, [
     `INFO server admin.user and admin.password set up by 127.0.0.1: from "" to "${String(winner)}"`,
   ])
 })
@@ -78,7 +78,7 @@ test('a setup keeps unknown keys, their order, the form of each key and the mode
   }
 })
 
-test('setup saves the app_key of prod with the credentials, and the warning goes', async (t) => {
+test('setup saves the app_key of prod with the credentials, and the warning disappears', async (t) => {
   const server = await startPanel(t, { ...none, app_key: '' })
   assert.match(server.app.warnings().join(), /app_key is empty/)
   leadsTo(await server.ask('/svc-setup', form(wanted)), '/svc-login')
@@ -92,14 +92,14 @@ test('setup saves the app_key of prod with the credentials, and the warning goes
   assert.equal((await server.ask('/svc-status', { headers })).status, 200)
 })
 
-test('setup leaves the warning of a key in app_key_previous', async (t) => {
+test('setup keeps the warning about a key in app_key_previous', async (t) => {
   const server = await startPanel(t, { ...none, app_key: '', app_key_previous: [publishedInsecureAppKey] })
   assert.equal(server.app.warnings().length, 2)
   leadsTo(await server.ask('/svc-setup', form(wanted)), '/svc-login')
   assert.match(server.app.warnings().join('|'), /^app_key_previous holds the published default[^|]*$/)
 })
 
-test('setup in dev, and one with an app_key, write no app_key', async (t) => {
+test('setup in dev, or with an app_key, writes no app_key', async (t) => {
   const dev = await startPanel(t, { ...none, app_key: '', 'app.env': 'dev' })
   leadsTo(await dev.ask('/svc-setup', form(wanted)), '/svc-login')
   assert.deepEqual([dev.saved()['admin.user'], dev.saved()['app_key']], [user, ''])
@@ -108,7 +108,7 @@ test('setup in dev, and one with an app_key, write no app_key', async (t) => {
   assert.equal(own.saved()['app_key'], testKey)
 })
 
-/** Ways in which a `svc.json` cannot be written, root or not, and how it is mended. */
+/** Ways to make `svc.json` unwritable, as root or not, and how to repair it. */
 const obstacles: readonly [
   what: string,
   reason: RegExp,
@@ -116,8 +116,8 @@ const obstacles: readonly [
   mend: (folder: string) => void,
 ][] = [
   [
-    'a folder in its place',
-    /Cannot (?:save|load) \S+svc\.json: it is (?:no regular file|a folder)/,
+    'a folder instead of the file',
+    /Cannot (?:save|load) \S+svc\.json: it is (?:not a regular file|a folder)/,
     (folder) => {
       renameSync(join(folder, 'svc.json'), join(folder, 'kept'))
       mkdirSync(join(folder, 'svc.json'))
@@ -128,8 +128,8 @@ const obstacles: readonly [
     },
   ],
   [
-    'its folder gone',
-    /Cannot save \S+svc\.json: ENOENT: .*; the folder is not there/,
+    'its folder removed',
+    /Cannot save \S+svc\.json: ENOENT: .*; the folder does not exist/,
     (folder) => renameSync(folder, `${folder}-away`),
     (folder) => {
       rmSync(folder, { recursive: true, force: true })
@@ -137,7 +137,7 @@ const obstacles: readonly [
     },
   ],
   [
-    'a text in it that is no JSON',
+    'invalid JSON in it',
     /Cannot (?:save|load) \S+svc\.json: it is not valid JSON at line 1, column 2/,
     (folder) => {
       renameSync(join(folder, 'svc.json'), join(folder, 'kept'))
@@ -148,7 +148,7 @@ const obstacles: readonly [
 ]
 
 for (const [what, reason, spoil, mend] of obstacles) {
-  test(`an unwritable svc.json, ${what}: 500, the page says why, nothing changes, and a later try works`, async (t) => {
+  test(`an unwritable svc.json, ${what}: 500, the page shows the reason, nothing changes, and a later attempt succeeds`, async (t) => {
     const server = await startPanel(t, { ...none, app_key: '' })
     spoil(server.folder)
     isRefused(await server.ask('/svc-setup', form(wanted)), reason)
@@ -162,7 +162,7 @@ for (const [what, reason, spoil, mend] of obstacles) {
     leadsTo(await server.ask('/svc-login', form({ user, password })), '/svc-status')
   })
 
-  test(`a secret that cannot be written, ${what}: nobody is logged in, and a later try works`, async (t) => {
+  test(`a secret that cannot be written, ${what}: nobody is logged in, and a later attempt succeeds`, async (t) => {
     const server = await startPanel(t, { 'admin.secret': '' })
     spoil(server.folder)
     isRefused(await server.ask('/svc-login', form({ user, password })), reason)
@@ -177,19 +177,19 @@ for (const [what, reason, spoil, mend] of obstacles) {
   })
 }
 
-test('credentials that were written while the server ran are not lost to a setup: they count from then on', async (t) => {
+test('credentials written while the server runs are not overwritten by a setup: they apply from then on', async (t) => {
   const server = await startPanel(t, none)
   server.write({ 'svc.json': { ...server.saved(), ...credentials } })
   const file = server.read('svc.json')
-  const stranger = { user: 'eve', password: 'eves own', password2: 'eves own' }
-  leadsTo(await server.ask('/svc-setup', form(stranger)), '/svc-login')
+  const intruder = { user: 'eve', password: 'eves own', password2: 'eves own' }
+  leadsTo(await server.ask('/svc-setup', form(intruder)), '/svc-login')
   assert.equal(server.read('svc.json'), file)
-  assert.equal((await server.ask('/svc-login', form(stranger))).status, 401)
+  assert.equal((await server.ask('/svc-login', form(intruder))).status, 401)
   leadsTo(await server.ask('/svc-login', form({ user, password })), '/svc-status')
   assert.equal((await server.ask('/svc-status', { headers: { cookie: cookieOf(nowSeconds()) } })).status, 200)
 })
 
-test('without a file nothing is written before the setup, which makes it for the owner alone', async (t) => {
+test('without a file nothing is written before the setup, which creates it only for the owner', async (t) => {
   const { folder } = await startApplication(t, {})
   assert.ok(!existsSync(join(folder, 'svc.json')))
   const file = join(folder, 'made.json')
@@ -227,10 +227,10 @@ test('an unusable admin.json: 500 with the reason, and the route is not register
   const server = await startPanel(t, {}, greeting)
   const file = join(server.folder, 'routes/admin.json')
   mkdirSync(file)
-  isUnsaved(await server.post('/svc-routes/add', { ...late, persist: true }), /^Cannot load \S+admin\.json: it is no regular file$/)
+  isUnsaved(await server.post('/svc-routes/add', { ...late, persist: true }), /^Cannot load \S+admin\.json: it is not a regular file$/)
   rmSync(file, { recursive: true })
   for (const [text, reason] of [
-    ['{}', /it is no array of route records/],
+    ['{}', /it is not an array of route records/],
     ['[', /it is not valid JSON at line 1/],
     ['', /it is empty: write \[\] for no routes$/],
   ] as const) {
@@ -248,7 +248,7 @@ test('an unusable admin.json: 500 with the reason, and the route is not register
   assert.ok(await isRegistered(server))
 })
 
-test('a route stays when it cannot be removed from admin.json', async (t) => {
+test('a route stays if it cannot be removed from admin.json', async (t) => {
   const server = await startPanel(t, {}, greeting)
   await server.post('/svc-routes/add', { ...late, persist: true })
   writeFileSync(join(server.folder, 'routes/admin.json'), '[')
@@ -259,7 +259,7 @@ test('a route stays when it cannot be removed from admin.json', async (t) => {
   assert.ok(await isRegistered(server))
 })
 
-test('admin.json keeps the records that were there, in their order, and is replaced as a whole', async (t) => {
+test('admin.json keeps existing records in their order, and is replaced atomically', async (t) => {
   const records = [
     { name: 'own', url: '/own', action: 'hello.mjs', note: 'mine' },
     { name: 'late', url: '/old', action: 'hello.mjs', bad: 1 },
@@ -276,7 +276,7 @@ test('admin.json keeps the records that were there, in their order, and is repla
   assert.deepEqual([reload.added, reload.changed], [[], []])
 })
 
-test('a cookie outlives a restart, since the server keeps no list', async (t) => {
+test('a cookie survives a restart, since the server keeps no list', async (t) => {
   const server = await startPanel(t, credentials)
   const headers = { cookie: cookieOf(nowSeconds()) }
   await server.restart()

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { password, startPanel, user } from '../panel/panel-server.ts'
 import { form, says } from './support.ts'
 
-test('failed logins: the 11th answer comes a second later; past 100 it is 429 until a minute has gone', async (t) => {
+test('failed logins: the 11th response comes a second later; after 100 it is 429 until a minute has passed', async (t) => {
   const server = await startPanel(t, { 'server.trusted_proxies': ['127.0.0.1'] })
   const from = (ip: string) => ({ 'x-forwarded-for': ip })
   const fail = (ip: string) => server.ask('/svc-login', form({ user, password: 'wrong' }, from(ip)))

@@ -20,7 +20,7 @@ const changing: readonly (readonly [method: 'GET' | 'POST', url: string])[] = sy
         ),
 )
 
-test('what changes something: every POST; of GET logout, stop, trace with a query, cache-clear, bench, reload, all by POST too', () => {
+test('changing requests: every POST; GET logout, stop, trace with a query, cache-clear, bench, reload, all by POST too', () => {
   const urls = (wanted: string) => changing.filter(([method]) => method === wanted).map(([, url]) => url)
   const posts = systemRoutes.filter(({ method }) => method.includes('POST')).map(({ url }) => url)
   assert.deepEqual(urls('POST'), posts)
@@ -42,8 +42,8 @@ const elsewhere: readonly [what: string, headers: Headers][] = [
   ['another origin', { origin: 'https://evil.example' }],
   ['another port', { origin: 'http://127.0.0.1:1' }],
   ['Origin: null', { origin: 'null' }],
-  ['a Referer of another site', { referer: 'https://evil.example/page' }],
-  ['a Sec-Fetch-Site before a good Origin', { 'sec-fetch-site': 'cross-site', origin: 'http://HOST' }],
+  ['a Referer from another site', { referer: 'https://evil.example/page' }],
+  ['a Sec-Fetch-Site before a valid Origin', { 'sec-fetch-site': 'cross-site', origin: 'http://HOST' }],
   ['Sec-Purpose: prefetch', { 'sec-purpose': 'prefetch' }],
   ['Sec-Purpose: prefetch;prerender', { 'sec-purpose': 'prefetch;prerender', 'sec-fetch-site': 'none' }],
   ['Purpose: prefetch', { purpose: 'prefetch', 'sec-fetch-site': 'same-origin' }],
@@ -52,7 +52,7 @@ const elsewhere: readonly [what: string, headers: Headers][] = [
 const here: readonly [what: string, headers: Headers][] = [
   ['curl', {}],
   ['typed or bookmarked', { 'sec-fetch-site': 'none' }],
-  ['a link of the panel', { 'sec-fetch-site': 'same-origin' }],
+  ['a link in the panel', { 'sec-fetch-site': 'same-origin' }],
   ['its own Origin', { origin: 'http://HOST' }],
   ['its own Referer', { referer: 'http://HOST/svc-index' }],
   ['a trusted origin', { origin: 'https://admin.example' }],
@@ -66,7 +66,7 @@ function headersOf(server: PanelServer, headers: Headers): Headers {
 }
 
 for (const env of ['prod', 'dev']) {
-  test(`in ${env} every request that changes something is 403 from elsewhere, and nothing changes`, async (t) => {
+  test(`in ${env} every changing request from another site is 403, and nothing changes`, async (t) => {
     const server = await startPanel(
       t,
       { 'app.env': env, 'server.trusted_origins': ['https://admin.example'] },
@@ -90,7 +90,7 @@ for (const env of ['prod', 'dev']) {
   })
 }
 
-test('what is of this site, typed or sent by curl passes', async (t) => {
+test('requests from this site, typed or sent by curl pass', async (t) => {
   const server = await startPanel(t, { 'server.trusted_origins': ['https://admin.example'] }, greeting)
   const statuses = new Map([
     ['POST /svc-routes/add', 409],
@@ -114,7 +114,7 @@ test('what is of this site, typed or sent by curl passes', async (t) => {
 const browser = { 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64)', accept: 'text/html,*/*;q=0.8' }
 
 for (const env of ['prod', 'dev']) {
-  test(`in ${env} a browser that does not say where a GET comes from is asked first, and its button does what was asked`, async (t) => {
+  test(`in ${env} a browser's GET without an origin needs a confirmation, whose button performs the request`, async (t) => {
     const server = await startPanel(t, { 'app.env': env }, greeting)
     const { host, origin } = new URL(server.url)
     for (const [, url] of changing.filter(([method]) => method === 'GET')) {
@@ -140,13 +140,13 @@ for (const env of ['prod', 'dev']) {
   })
 }
 
-test('in prod a browser without the cookie is sent to the login, and nobody is asked who has nothing to lose', async (t) => {
+test('in prod a browser without the cookie is sent to the login, without a confirmation', async (t) => {
   const server = await startPanel(t, {}, greeting)
   assert.equal((await server.ask('/svc-stop', { headers: browser })).headers.location, '/svc-login?next=/svc-stop')
   assert.equal((await server.ask('/svc-logout', { headers: browser })).headers.location, '/svc-login')
 })
 
-test('a refusal is a page for a person', async (t) => {
+test('a refusal is a page for people', async (t) => {
   const server = await startPanel(t)
   const { status, headers, text } = await server.askSignedIn('/svc-stop', {
     headers: { 'sec-fetch-site': 'cross-site' },
@@ -155,7 +155,7 @@ test('a refusal is a page for a person', async (t) => {
   assert.match(text, /<h1>403 Forbidden<\/h1>/)
 })
 
-test('HEAD on what changes something is 405 with the methods that are taken', async (t) => {
+test('HEAD on a changing path is 405 with the allowed methods', async (t) => {
   const server = await startPanel(t, {}, greeting)
   const urls = changing.filter(([method]) => method === 'GET').map(([, url]) => url)
   const allow = new Map([
@@ -169,7 +169,7 @@ test('HEAD on what changes something is 405 with the methods that are taken', as
   assert.equal(server.app.stopping, false)
 })
 
-test('every page is self-contained and locked: nonce, no frames, no sniffing, no store', async (t) => {
+test('every page is self-contained and isolated: nonce, no frames, no sniffing, no store', async (t) => {
   const server = await startPanel(t, {}, greeting)
   const setup = await startPanel(t, { 'admin.user': '' })
   const pages = ['/svc-monitor', '/svc-index', '/svc-routes/list', '/svc-routes/listall', '/svc-login']
@@ -214,7 +214,7 @@ test('every page is self-contained and locked: nonce, no frames, no sniffing, no
   assert.equal(nonces.size, 6)
 })
 
-test('in dev on a loopback address only names of this machine reach the panel, in prod any', async (t) => {
+test('in dev on a loopback address only local host names reach the panel, in prod any', async (t) => {
   const dev = await startPanel(t, { 'app.env': 'dev' }, greeting)
   const names: [host: string, status: number][] = [
     ['localhost:1', 200],
@@ -233,7 +233,7 @@ test('in dev on a loopback address only names of this machine reach the panel, i
   assert.deepEqual(answer.json(), {
     error: 'bad_host',
     detail:
-      'In dev the admin panel answers to names of this machine alone; '
+      'In dev the admin panel accepts only local host names; '
       + 'open it as localhost or 127.0.0.1, or name the host in server.allowed_hosts',
   })
   const prod = await startPanel(t)
@@ -271,7 +271,7 @@ function says(answer: Answer, status: number, message: string): void {
 const wanted = { user: 'bob', password: 'a good one', password2: 'a good one' }
 const empty = { 'admin.user': '', 'admin.password': '', 'admin.secret': '' }
 
-/** The token that the log says. */
+/** Returns the token from the log. */
 function tokenOf(server: PanelServer): string {
   const found = server
     .lines()
@@ -280,7 +280,7 @@ function tokenOf(server: PanelServer): string {
   return found[0] as string
 }
 
-test('a setup from afar needs the token of the log; one from near does not', async (t) => {
+test('a setup from another machine needs the token in the log; a local one does not', async (t) => {
   const proxied = await startPanel(t, { ...empty, 'server.trusted_proxies': ['127.0.0.1'] })
   const far = { 'x-forwarded-for': '203.0.113.9' }
   assert.ok((await proxied.ask('/svc-setup', { headers: far })).text.includes('name="setup_token"'))
@@ -307,10 +307,10 @@ const tokenRows: readonly [what: string, config: Record<string, unknown>, header
     { 'x-forwarded-for': '10.1.2.3' },
     true,
   ],
-  ['a forwarding header from a proxy that is not trusted', {}, { 'x-forwarded-for': '10.1.2.3' }, true],
+  ['a forwarding header from an untrusted proxy', {}, { 'x-forwarded-for': '10.1.2.3' }, true],
   ['Forwarded from a proxy that is not trusted', {}, { forwarded: 'for=10.1.2.3' }, true],
   ['Via from a proxy that is not trusted', {}, { via: '1.1 proxy' }, true],
-  ['a name that was rebound to this machine', {}, { host: 'evil.example' }, true],
+  ['a name rebound to this machine', {}, { host: 'evil.example' }, true],
   ['on: always', { 'admin.setup_token': 'on' }, {}, true],
   [
     'off: never',
@@ -321,14 +321,14 @@ const tokenRows: readonly [what: string, config: Record<string, unknown>, header
 ]
 
 for (const [what, config, headers, required] of tokenRows) {
-  test(`the setup token, ${what}: ${required ? 'asked for' : 'not asked for'}`, async (t) => {
+  test(`the setup token, ${what}: ${required ? 'required' : 'not required'}`, async (t) => {
     const server = await startPanel(t, { ...empty, ...config })
     assert.equal((await server.ask('/svc-setup', { headers })).text.includes('setup_token'), required)
     assert.equal((await server.ask('/svc-setup', form(wanted, headers))).status, required ? 422 : 302)
   })
 }
 
-test('each change through the panel leaves an audit line: who, what, from, to', async (t) => {
+test('each change through the panel has an audit line: who, what, from, to', async (t) => {
   const server = await startPanel(t, { 'server.trusted_proxies': ['127.0.0.1'], 'admin.secret': '' }, greeting)
   const from = { 'x-forwarded-for': '203.0.113.9' }
   const login = await server.ask('/svc-login', form({ user, password }, from))
@@ -359,15 +359,15 @@ test('each change through the panel leaves an audit line: who, what, from, to', 
     .filter((line) => !/^DEBUG/.test(line))
   const late = { name: 'late', url: '/late', action: 'hello.mjs', method: '*', middleware: '', scope: '' }
   assert.deepEqual(audited, [
-    'INFO server admin.secret made by 203.0.113.9: there was none',
+    'INFO server admin.secret made by 203.0.113.9: it was empty',
     'INFO server login by 203.0.113.9: "ann"',
     'INFO server failed login by 203.0.113.9',
     'INFO server trace of pool set by 203.0.113.9: from on to off for 60 s',
     'INFO server trace of all set by 203.0.113.9: from various to off',
     'INFO server trace of all set by 203.0.113.9: from off to on',
-    'INFO server route "late" added by 203.0.113.9: {"name":"late","url":"/late","action":"hello.mjs"}, to last',
+    'INFO server route "late" added by 203.0.113.9: {"name":"late","url":"/late","action":"hello.mjs"}, persisted',
     `INFO server route "late" deleted by 203.0.113.9: it was ${JSON.stringify(late)}`,
-    'INFO server route "late" deleted by 203.0.113.9: there was none',
+    'INFO server route "late" deleted by 203.0.113.9: it did not exist',
     'INFO server routes reloaded by 203.0.113.9: 1 removed, 1 loaded',
     audited[10],
     'INFO server view cache cleared by 203.0.113.9: 0 files',
@@ -383,7 +383,7 @@ test('each change through the panel leaves an audit line: who, what, from, to', 
   assert.ok(!server.lines().join().includes('mistyped'))
 })
 
-test('an audit line is written whatever the trace switch of its own module says', async (t) => {
+test('an audit line is written whatever the trace switch of its module', async (t) => {
   const server = await startPanel(t)
   await server.askSignedIn('/svc-trace?mod=server&on=0')
   await server.askSignedIn('/svc-bench-start')

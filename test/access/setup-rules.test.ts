@@ -25,7 +25,7 @@ const rows: [user: string, password: string, password2: string, message: string 
 ]
 
 for (const [user, password, password2, message] of rows) {
-  test(`${JSON.stringify([user, password, password2])}: ${message ?? 'right'}`, () => {
+  test(`${JSON.stringify([user, password, password2])}: ${message ?? 'valid'}`, () => {
     assert.equal(checkSetup({ user, password, password2 }), message)
   })
 }

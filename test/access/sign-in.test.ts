@@ -10,7 +10,7 @@ import { loadConfig, parseConfig } from '../../lib/config/load.ts'
 import { withoutRequestId } from '../support/log-lines.ts'
 import { request, type Answer } from '../support/request.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
-import { cheapHash, form, makePort, serve, type PortInHand } from './support.ts'
+import { cheapHash, form, makePort, serve, type PanelHarness } from './support.ts'
 
 const nowMs = 1_700_000_000_000
 const ann = { 'admin.user': 'ann', 'admin.password': '5ebe2294ecd0e0f08eab7690d2a6ee69', 'admin.secret': 'cookie secret' }
@@ -19,13 +19,13 @@ const wanted = { user: 'ann', password: 'secret', password2: 'secret' }
 const trusting = { 'server.trusted_proxies': ['127.0.0.1'] }
 const far = { 'x-forwarded-for': '192.0.2.1' }
 
-interface Started extends PortInHand {
+interface Started extends PanelHarness {
   readonly url: string
   readonly file: string
   readonly signIn: SignIn
 }
 
-/** Serves the actions with a real svc.json of their own, which is made when something is saved. */
+/** Serves the actions with their own real svc.json, created on the first save. */
 async function start(t: TestContext, config: Record<string, unknown> = {}, options: Partial<SignInOptions> = {}): Promise<Started> {
   const file = join(temporaryFolder(), 'svc.json')
   const { config: parsed } = parseConfig(config, '/')
@@ -57,19 +57,19 @@ function redirects(answer: Answer, location: string): void {
   assert.deepEqual([answer.status, answer.headers.location, answer.text], [302, location, ''])
 }
 
-/** Asserts that an answer is a page of the panel and shows a message; '' for none. */
+/** Asserts that a response is a page of the panel with this message; '' for none. */
 function isPage(answer: Answer, status: number, message: string): void {
   assert.equal(answer.status, status)
   assert.equal(answer.headers['content-type'], 'text/html; charset=utf-8')
   assert.equal(/<p class="message error" role="alert">(.*)<\/p>/.exec(answer.text)?.[1] ?? '', message)
 }
 
-/** The value of an input of the page, as it stands in the HTML. */
+/** Returns the value of an input of the page, as in the HTML. */
 function valueOf(answer: Answer, name: string): string | undefined {
   return new RegExp(`<input[^>]* name="${name}"[^>]* value="([^"]*)"`).exec(answer.text)?.[1]
 }
 
-test('the pages are self-contained and lock out everything else', async (t) => {
+test('the pages are self-contained and isolated', async (t) => {
   const { url } = await start(t)
   const pages = [await request(`${url}/svc-login`), await request(`${url}/svc-setup`), await request(`${url}/svc-setup`, form({}))]
   const nonces = pages.map(({ headers, text }) => {
@@ -93,7 +93,7 @@ test('the pages are self-contained and lock out everything else', async (t) => {
 
 // ---- login ----
 
-test('the right name and password get the cookie and lead to the status', async (t) => {
+test('the correct name and password get the cookie and redirect to the status', async (t) => {
   const held = await start(t, ann)
   const answer = await request(`${held.url}/svc-login`, form(right))
   redirects(answer, '/svc-status')
@@ -104,13 +104,13 @@ test('the right name and password get the cookie and lead to the status', async 
   assert.deepEqual(held.lines, ['INFO login by 127.0.0.1: "ann"'])
 })
 
-test('on TLS the cookie is Secure; without an end it has no Max-Age', async (t) => {
+test('on TLS the cookie is Secure; without a lifetime it has no Max-Age', async (t) => {
   const { url } = await start(t, { ...ann, ...trusting, 'session.lifetime': 0 })
   const answer = await request(`${url}/svc-login`, form(right, { 'x-forwarded-proto': 'https', ...far }))
   assert.match(answer.headers['set-cookie']?.[0] ?? '', /^svc_admin=[0-9]+:[0-9a-f]{32}; Path=\/; HttpOnly; Secure; SameSite=Lax$/)
 })
 
-test('a login leads to next when that changes nothing on this host', async (t) => {
+test('a login redirects to next if that changes nothing on this host', async (t) => {
   const { url } = await start(t, ann)
   for (const [next, location] of [
     ['/svc-index?a=b', '/svc-index'],
@@ -143,13 +143,13 @@ test('a wrong name or password gets the form again, with the name and next but n
   assert.deepEqual(held.lines, rows.map(() => 'INFO failed login by 127.0.0.1'))
 })
 
-test('what was typed is escaped', async (t) => {
+test('typed input is escaped', async (t) => {
   const { url } = await start(t, ann)
   const answer = await request(`${url}/svc-login`, form({ user: '"><script>x', password: 'x' }))
   assert.equal(valueOf(answer, 'user'), '&quot;&gt;&lt;script&gt;x')
 })
 
-test('the login form carries a next that counts, and links to the setup where there are no credentials', async (t) => {
+test('the login form has a valid next, and links to the setup if there are no credentials', async (t) => {
   const { url } = await start(t, ann)
   const page = await request(`${url}/svc-login?next=/svc-index`)
   isPage(page, 200, '')
@@ -176,18 +176,18 @@ test('with an empty secret a login makes one and saves it', async (t) => {
   assert.equal(loadConfig(held.file).config['admin.secret'], held.credentials.secret)
 })
 
-test('a secret that cannot be saved: the form says why, nobody is logged in, nothing changes in memory', async (t) => {
+test('a secret that cannot be saved: the form shows the reason, nobody is logged in, nothing changes in memory', async (t) => {
   const held = await start(t, { ...ann, 'admin.secret': '' })
   mkdirSync(held.file)
   const answer = await request(`${held.url}/svc-login`, form({ ...right, next: '/svc-index' }))
-  isPage(answer, 500, `Cannot save ${held.file}: it is no regular file (request ${String(answer.headers['x-request-id'])})`)
+  isPage(answer, 500, `Cannot save ${held.file}: it is not a regular file (request ${String(answer.headers['x-request-id'])})`)
   assert.equal(answer.headers['set-cookie'], undefined)
   assert.equal(valueOf(answer, 'next'), '/svc-index')
   assert.equal(held.credentials.secret, '')
   assert.deepEqual(held.lines.map(withoutRequestId), ['ERROR the admin credentials could not be saved'])
 })
 
-test('a body that is no form, or too large, is refused as everywhere', async (t) => {
+test('an invalid or too large body is refused as everywhere', async (t) => {
   const [{ url }, fresh] = [await start(t, ann), await start(t)]
   for (const path of [`${url}/svc-login`, `${fresh.url}/svc-setup`]) {
     assert.equal((await request(path, { body: '{}', headers: { 'content-type': 'application/json' } })).status, 415)
@@ -197,7 +197,7 @@ test('a body that is no form, or too large, is refused as everywhere', async (t)
 
 // ---- the throttle ----
 
-test('from the 11th failure the answer waits a second; past 100 there is no attempt, for the right password neither', async (t) => {
+test('from the 11th failure the response waits a second; after 100 there is no attempt, even with the correct password', async (t) => {
   let waits = 0
   const clock = { ms: 0 }
   const wait = (ms: number) => {
@@ -218,7 +218,7 @@ test('from the 11th failure the answer waits a second; past 100 there is no atte
   redirects(await request(`${url}/svc-login`, form(right)), '/svc-status')
 })
 
-test('the right password is let in until then, and sets the count back', async (t) => {
+test('the correct password is accepted until then, and resets the count', async (t) => {
   let waits = 0
   const { url } = await start(t, ann, { wait: () => Promise.resolve(void (waits += 1)) })
   const wrong = form({ user: 'ann', password: 'wrong!' })
@@ -229,7 +229,7 @@ test('the right password is let in until then, and sets the count back', async (
   assert.equal(waits, 89)
 })
 
-test('with 50 answers waiting a failure is told to come back', async (t) => {
+test('with 50 responses waiting, a failure is answered with a time to retry', async (t) => {
   const waits: (() => void)[] = []
   const config = { ...ann, ...trusting }
   const { url } = await start(t, config, { wait: () => new Promise<void>((resolve) => waits.push(resolve)) })
@@ -248,7 +248,7 @@ test('with 50 answers waiting a failure is told to come back', async (t) => {
 
 // ---- logout ----
 
-test('a logout drops the cookie at once and leads to the login', async (t) => {
+test('a logout deletes the cookie at once and redirects to the login', async (t) => {
   const held = await start(t, ann)
   const login = await request(`${held.url}/svc-login`, form(right))
   const cookie = login.headers['set-cookie']?.[0]?.split(';')[0] ?? ''
@@ -257,12 +257,12 @@ test('a logout drops the cookie at once and leads to the login', async (t) => {
   assert.deepEqual(answer.headers['set-cookie'], ['svc_admin=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax'])
   assert.equal(held.lines.at(-1), 'INFO logout by 127.0.0.1: "ann"')
   redirects(await request(`${held.url}/svc-logout`), '/svc-login')
-  assert.equal(held.lines.length, 2, 'who was not logged in changed nothing')
+  assert.equal(held.lines.length, 2, 'a client that was not logged in changed nothing')
 })
 
 // ---- setup ----
 
-test('a setup saves name, hash, secret and the key in use, for the owner alone, and leads to the login', async (t) => {
+test('a setup saves name, hash, secret and the key in use, only for the owner, and redirects to the login', async (t) => {
   const held = await start(t)
   isPage(await request(`${held.url}/svc-setup`), 200, '')
   redirects(await request(`${held.url}/svc-setup`, form(wanted)), '/svc-login')
@@ -277,7 +277,7 @@ test('a setup saves name, hash, secret and the key in use, for the owner alone, 
   redirects(await request(`${held.url}/svc-login`, form(right)), '/svc-status')
 })
 
-test('a name and a password set decomposed let in typed composed', async (t) => {
+test('a name and a password set decomposed can be typed composed', async (t) => {
   const held = await start(t)
   const [user, password] = ['Zoe\u0308', 'se\u0301sames']
   redirects(await request(`${held.url}/svc-setup`, form({ user, password, password2: password })), '/svc-login')
@@ -287,7 +287,7 @@ test('a name and a password set decomposed let in typed composed', async (t) => 
   }
 })
 
-test('once there are credentials a setup changes nothing', async (t) => {
+test('a setup changes nothing if there are credentials', async (t) => {
   const held = await start(t, ann)
   redirects(await request(`${held.url}/svc-setup`), '/svc-login')
   redirects(await request(`${held.url}/svc-setup`, form({ user: 'eve', password: 'other1', password2: 'other1' })), '/svc-login')
@@ -296,7 +296,7 @@ test('once there are credentials a setup changes nothing', async (t) => {
   assert.deepEqual(held.lines, [])
 })
 
-test('what breaks a rule gets the form again, with the name but not the passwords', async (t) => {
+test('invalid input gets the form again, with the name but not the passwords', async (t) => {
   const held = await start(t)
   const rows: [fields: Record<string, string>, message: string][] = [
     [{}, 'Username cannot be empty'],
@@ -315,7 +315,7 @@ test('what breaks a rule gets the form again, with the name but not the password
   assert.equal(existsSync(held.file), false)
 })
 
-test('of two setups at once one wins, and both lead to the login', async (t) => {
+test('of two concurrent setups one wins, and both redirect to the login', async (t) => {
   for (const hardened of [false, true]) {
     const held = await start(t, { 'admin.hardened': hardened })
     const users = ['ann', 'bob', 'eve']
@@ -327,7 +327,7 @@ test('of two setups at once one wins, and both lead to the login', async (t) => 
   }
 })
 
-test('credentials that cannot be saved: the form says why, nothing changes in memory, and a later try works', async (t) => {
+test('credentials that cannot be saved: the form shows the reason, nothing changes in memory, and a later attempt succeeds', async (t) => {
   const held = await start(t)
   writeFileSync(held.file, '{"admin": ')
   const answer = await request(`${held.url}/svc-setup`, form(wanted))
@@ -341,7 +341,7 @@ test('credentials that cannot be saved: the form says why, nothing changes in me
   redirects(await request(`${held.url}/svc-setup`, form(wanted)), '/svc-login')
 })
 
-test('from afar a setup needs the token of the log', async (t) => {
+test('a setup from another machine needs the token in the log', async (t) => {
   const held = await start(t, trusting)
   held.signIn.announceSetup()
   const token = /token: ([0-9a-f]{32})$/.exec(held.lines[0] ?? '')?.[1] ?? ''
@@ -358,7 +358,7 @@ test('from afar a setup needs the token of the log', async (t) => {
   assert.deepEqual(held.lines.slice(1), ['INFO admin.user and admin.password set up by 192.0.2.1: from "" to "ann"'])
 })
 
-test('a long name is shortened in the log, and kept whole otherwise', async (t) => {
+test('a long name is shortened in the log, but not elsewhere', async (t) => {
   const held = await start(t)
   const user = `"\n${'x'.repeat(500)}`
   redirects(await request(`${held.url}/svc-setup`, form({ ...wanted, user })), '/svc-login')
@@ -366,7 +366,7 @@ test('a long name is shortened in the log, and kept whole otherwise', async (t) 
   assert.equal(held.lines[0]?.endsWith(`to ${JSON.stringify(`${user.slice(0, 100)}...`)}`), true)
 })
 
-test('what fails otherwise is said in its own words', async (t) => {
+test('other failures have their own messages', async (t) => {
   const held = makePort({}, () => Promise.reject('no Error'))
   const { setup } = createSignIn(held.port, { changes: () => false })
   const url = await serve(t, held, [{ method: 'POST', url: '/svc-setup', action: setup }])

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLoginThrottle } from '../../lib/access/throttle.ts'
 
-test('waits a real second without being told how', async () => {
+test('waits a real second by default', async () => {
   const throttle = createLoginThrottle()
   for (let i = 0; i < 11; i++) throttle.begin('a')
   const start = performance.now()

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLoginThrottle } from '../../lib/access/throttle.ts'
 
-/** A throttle whose clock and timers a test holds. */
+/** A throttle with a clock and timers that a test controls. */
 function held() {
   const waits: (() => void)[] = []
   const clock = { ms: 1000 }
@@ -16,7 +16,7 @@ function held() {
   return { throttle, clock, waits }
 }
 
-/** Begins and fails, and waits for nothing. */
+/** Begins and fails, without waiting. */
 async function fail({ throttle, waits }: ReturnType<typeof held>, address: string, times: number): Promise<void> {
   for (let i = 0; i < times; i++) {
     assert.equal(throttle.begin(address), 0, `attempt ${i + 1}`)
@@ -26,7 +26,7 @@ async function fail({ throttle, waits }: ReturnType<typeof held>, address: strin
   }
 }
 
-test('says ten failures at once, and the 11th a second later', async () => {
+test('answers ten failures at once, and the 11th a second later', async () => {
   const { throttle, waits } = held()
   for (let i = 0; i < 10; i++) {
     assert.equal(throttle.begin('a'), 0)
@@ -39,14 +39,14 @@ test('says ten failures at once, and the 11th a second later', async () => {
   assert.equal(await eleventh, 0)
 })
 
-test('counts each address for itself', async () => {
+test('counts each address separately', async () => {
   const all = held()
   await fail(all, 'a', 20)
   assert.equal(all.throttle.begin('b'), 0)
   assert.equal(await all.throttle.failed('b'), 0)
 })
 
-test('past 100 failures there is no attempt until the first of them is a minute old', async () => {
+test('after 100 failures there is no attempt until the first of them is a minute old', async () => {
   const all = held()
   await fail(all, 'a', 1)
   all.clock.ms += 20_500
@@ -57,7 +57,7 @@ test('past 100 failures there is no attempt until the first of them is a minute 
   assert.equal(all.throttle.begin('a'), 1)
   all.clock.ms += 1
   assert.equal(all.throttle.begin('a'), 0)
-  assert.equal(all.throttle.begin('a'), 21, 'only one place had become free')
+  assert.equal(all.throttle.begin('a'), 21, 'only one slot was free')
 })
 
 test('a failure counts for a minute', async () => {
@@ -69,7 +69,7 @@ test('a failure counts for a minute', async () => {
   assert.equal(all.waits.length, 0)
 })
 
-test('the right password sets the count back', async () => {
+test('the correct password resets the count', async () => {
   const all = held()
   await fail(all, 'a', 99)
   assert.equal(all.throttle.begin('a'), 0)
@@ -78,13 +78,13 @@ test('the right password sets the count back', async () => {
   assert.equal(await all.throttle.failed('a'), 0)
 })
 
-test('attempts at the same time count before they have failed', () => {
+test('concurrent attempts count before they have failed', () => {
   const { throttle } = held()
   const begun = Array.from({ length: 150 }, () => throttle.begin('a'))
   assert.equal(begun.filter((seconds) => seconds === 0).length, 100)
 })
 
-test('at most 50 answers wait; a place that becomes free is used again', async () => {
+test('at most 50 responses wait; a freed slot is used again', async () => {
   const { throttle, waits } = held()
   for (let i = 0; i < 11; i++) throttle.begin('a')
   const waiting = Array.from({ length: 50 }, () => throttle.failed('a'))
@@ -105,7 +105,7 @@ test('an IPv6 client has one count for all addresses of its network', () => {
   assert.equal(throttle.begin('fe80::'), 0)
 })
 
-test('forgets the address whose last attempt is oldest when there are more than 10,000', () => {
+test('forgets the address with the oldest last attempt beyond 10,000 addresses', () => {
   const { throttle } = held()
   for (let i = 0; i < 100; i++) throttle.begin('first')
   for (let i = 0; i < 100; i++) throttle.begin('second')
@@ -115,7 +115,7 @@ test('forgets the address whose last attempt is oldest when there are more than 
   assert.equal(throttle.begin('first'), 0, 'forgotten')
 })
 
-test('from 100 failures of all addresses on each is answered a second later, and while 50 wait there is no attempt', async () => {
+test('from 100 failures of all addresses each is answered a second later, and while 50 wait there is no attempt', async () => {
   const { throttle, clock, waits } = held()
   for (let i = 1; i < 100; i++) {
     assert.equal(throttle.begin(`10.0.0.${i}`), 0)
@@ -126,24 +126,24 @@ test('from 100 failures of all addresses on each is answered a second later, and
     return throttle.failed(`10.0.1.${i}`)
   })
   assert.equal(waits.length, 50)
-  assert.equal(throttle.begin('10.0.2.1'), 1, 'nothing is looked at')
-  assert.equal(throttle.begin('10.0.2.1', true), 0, 'but for whoever has a cookie that counts')
+  assert.equal(throttle.begin('10.0.2.1'), 1, 'no password is checked')
+  assert.equal(throttle.begin('10.0.2.1', true), 0, 'except for a client with a valid cookie')
   waits[0]?.()
   assert.equal(await later[0], 0)
-  assert.equal(throttle.begin('10.0.2.2'), 0, 'the right password is let in')
+  assert.equal(throttle.begin('10.0.2.2'), 0, 'the correct password is accepted')
   throttle.succeeded('10.0.2.2')
   clock.ms += 60_000
   assert.equal(throttle.begin('10.0.3.1'), 0)
   assert.equal(await throttle.failed('10.0.3.1'), 0, 'a minute later it is over')
 })
 
-test('whoever has a cookie that counts may try at any count', async () => {
+test('a client with a valid cookie may try at any count', async () => {
   const all = held()
   await fail(all, 'a', 100)
   assert.deepEqual([all.throttle.begin('a'), all.throttle.begin('a', true)], [60, 0])
 })
 
-test('logins that turn out right are no failures of all', async () => {
+test('successful logins do not count as failures', async () => {
   const { throttle, waits } = held()
   for (let i = 0; i < 200; i++) {
     throttle.begin(`10.0.0.${i}`)

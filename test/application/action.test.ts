@@ -35,8 +35,8 @@ for (const [action, file, kind, exportName] of references) {
   })
 }
 
-test('reads a TypeScript action as a module where TypeScript runs', () => {
-  // Compiled, the server runs TypeScript only where Node does so by itself.
+test('reads a TypeScript action as a module if Node runs TypeScript', () => {
+  // The compiled server runs TypeScript only if Node does so by default.
   if (process.env['SVC_TEST_TARGET'] === 'dist' && !Reflect.get(process.features, 'typescript')) {
     assert.deepEqual(parseAction('a.mts'), { file: 'a.mts', kind: 'unknown', exportName: 'default' })
   } else {
@@ -61,9 +61,14 @@ function application(files: Readonly<Record<string, string>>) {
   }
   write({ 'package.json': '{"type": "module"}', ...files })
   const modules = new Modules(root)
-  const sources = { root, modules, view: (file: string) => (context: string) => `${file} for ${context}` }
+  const sources = { root, modules, view: (file: string) => (context: string) => `${file} for ${context}`, description: async () => (context: string) => `routes for ${context}` }
   return { root, write, modules, resolve: (action: string) => resolveAction(action, sources) }
 }
+
+test('runs the description of the routes', async () => {
+  const { resolve } = application({})
+  assert.equal((await resolve('svc:openapi')).run('x'), 'routes for x')
+})
 
 test('runs the function of the module itself', async () => {
   const app = application({ 'a.js': 'export default (ctx) => ctx + 1\nexport const add = async (ctx) => ctx + 2\n' })
@@ -81,7 +86,7 @@ test('runs a CommonJS module', async () => {
   assert.equal((await app.resolve('a.cjs@add')).run('x'), 'x2')
 })
 
-test('runs what compilers write for CommonJS', async () => {
+test('runs the CommonJS output of compilers', async () => {
   const app = application({
     'flagged.cjs': 'Object.defineProperty(exports, "__esModule", { value: true })\nexports.default = (ctx) => ctx + 1\n',
     'plain.cjs': 'exports.default = (ctx) => ctx + 1\nexports.add = (ctx) => ctx + 2\n',
@@ -94,12 +99,12 @@ test('runs what compilers write for CommonJS', async () => {
   }
 })
 
-test('does not look through the default object of an ES module', async () => {
+test('does not search the default object of an ES module', async () => {
   const app = application({ 'a.js': 'export default { default: () => 1, add: () => 2 }\n' })
   for (const action of ['a.js', 'a.js@add']) assert.equal((await app.resolve(action)).state, 'failed')
 })
 
-test('runs a view by its file, and knows whether it is there', async () => {
+test('runs a view by its file, and knows whether it exists', async () => {
   const app = application({ 'a.html': '' })
   const action = await app.resolve('./a.html')
   assert.equal(action.state, 'ready')
@@ -112,7 +117,7 @@ test('runs a view by its file, and knows whether it is there', async () => {
   assert.equal((await app.resolve('c.html')).error?.message, 'Cannot run c.html: it is not a file')
 })
 
-test('an action of no kind that is known fails with the kinds there are', async () => {
+test('an action of an unknown kind fails with the list of kinds', async () => {
   const app = application({ 'a.prg': '' })
   const action = await app.resolve('a.prg')
   assert.equal(action.state, 'failed')
@@ -120,12 +125,12 @@ test('an action of no kind that is known fails with the kinds there are', async 
   assert.throws(() => action.run('x'), { status: 500, message })
 })
 
-test('what is no failure of the module is passed on', async () => {
-  const sources = { root: '/app', modules: { load: () => Promise.reject(false) }, view: () => () => '' }
+test('rethrows an error not caused by the module', async () => {
+  const sources = { root: '/app', modules: { load: () => Promise.reject(false) }, view: () => () => '', description: async () => () => '' }
   await assert.rejects(resolveAction('a.js', sources), (error) => error === false)
 })
 
-test('an action outside of the root is refused', async () => {
+test('refuses an action outside the root', async () => {
   await assert.rejects(application({}).resolve('../a.js'), RangeError)
 })
 
@@ -175,7 +180,7 @@ const sockets: readonly (readonly [source: string, problem: RegExp | undefined])
   ["export const websocket = { protocols: ['caf\u00e9'] }", /one is "caf\u00e9"$/],
   ['export const websocket = { protocols: [1n] }', /one is bigint$/],
   ['export const websocket = { protocols: [undefined] }', /one is undefined$/],
-  ["export const websocket = { protocols: ['chat', 'log', 'chat'] }", /must name each of its protocols once: "chat" is there twice$/],
+  ["export const websocket = { protocols: ['chat', 'log', 'chat'] }", /must name each of its protocols once: "chat" is listed twice$/],
   ['export const websocket = new (class { get protocols() { return 1 } })()', /must have a list of names as protocols: it is number$/],
   ['export const websocket = {}\nexport default 1', /its export "default" must be a function: it is number$/],
 ]
@@ -190,7 +195,7 @@ for (const [source, problem] of sockets) {
   })
 }
 
-test('a module with WebSockets alone answers plain requests with 426, and stands for no other export', async () => {
+test('a module with only WebSockets answers plain requests with 426, and provides no other export', async () => {
   const app = application({ 'a.js': 'export const websocket = {}\n', 'b.js': 'export default () => 1\nexport const websocket = {}\n' })
   const headers = { Upgrade: 'websocket', Connection: 'close, Upgrade' }
   const action = await app.resolve('a.js')
@@ -199,23 +204,23 @@ test('a module with WebSockets alone answers plain requests with 426, and stands
   assert.equal((await app.resolve('b.js')).run('x'), 1)
 })
 
-test('a missing file is looked for on request', async () => {
+test('retries a missing file on request', async () => {
   const app = application({})
   const [action, view] = [await app.resolve('late.js'), await app.resolve('late.html')]
   for (const each of [action, view]) {
-    await each.lookAgain()
+    await each.retryMissing()
     assert.equal(each.state, 'missing')
   }
   app.write({ 'late.js': 'export const websocket = { open() {} }\n' })
-  await Promise.all([action.lookAgain(), action.lookAgain()])
+  await Promise.all([action.retryMissing(), action.retryMissing()])
   assert.equal(action.state, 'ready')
   const { websocket } = action
   assert.equal(typeof websocket?.open, 'function')
-  await action.lookAgain()
+  await action.retryMissing()
   assert.equal(action.websocket, websocket)
 })
 
-test('a module that was missing serves once it is there', async () => {
+test('a missing module serves once it exists', async () => {
   const app = application({})
   const action = await app.resolve('late.js')
   assert.equal(action.state, 'missing')
@@ -229,7 +234,7 @@ test('a module that was missing serves once it is there', async () => {
   assert.equal(action.run('x'), 'x1')
 })
 
-test('a module that was missing and is broken when it comes fails until it is resolved anew', async () => {
+test('a missing module that is broken once it exists fails until it is resolved again', async () => {
   const app = application({})
   const action = await app.resolve('late.js')
   app.write({ 'late.js': 'let x = ;\n' })

@@ -1,15 +1,15 @@
 import type { TestContext } from 'node:test'
-import { buildApplication } from '../../lib/composition/build.ts'
+import { ApplicationParts } from '../../lib/composition/application-parts.ts'
 import { parseConfig } from '../../lib/config/load.ts'
 import { silentLogger } from '../../lib/log/logger.ts'
 import { writeFiles, type Files } from '../support/application.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
-/** An application that is not started; no server. */
+/** Creates an application that is not started, without a server. */
 export function makeApplication(t: Pick<TestContext, 'after'>, files: Files) {
   const folder = temporaryFolder()
   writeFiles(folder, files)
-  const { application, registry } = buildApplication(parseConfig({}, folder), 'a key', () => silentLogger)
+  const { application, registry } = new ApplicationParts(parseConfig({}, folder), 'a key', () => silentLogger)
   t.after(() => application.stop())
   return {
     application,

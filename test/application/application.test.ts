@@ -20,7 +20,7 @@ async function problemsOf(reload: Promise<unknown>): Promise<ReloadError['proble
 }
 
 describe('the start of an application', () => {
-  it('registers the good records of all files, in the order of the file names', async (t) => {
+  it('registers the valid records of all files, in the order of the file names', async (t) => {
     const { application, names } = makeApplication(t, {
       'a.mjs': action,
       'routes/2.json': [route('z')],
@@ -30,7 +30,7 @@ describe('the start of an application', () => {
     assert.deepEqual([names(), problems, broken, incomplete, notes], [['b', 'a', 'z'], [], [], [], []])
   })
 
-  it('leaves wrong records out and says what is wrong with each', async (t) => {
+  it('skips invalid records and reports the problem of each', async (t) => {
     const { application, names } = makeApplication(t, {
       'a.mjs': action,
       'routes/a.json': [
@@ -51,7 +51,7 @@ describe('the start of an application', () => {
     ])
   })
 
-  it('tells broken modules from actions that are not there yet', async (t) => {
+  it('distinguishes broken modules from actions that do not exist yet', async (t) => {
     const { application, names } = makeApplication(t, {
       'bad.mjs': 'export default (',
       'a.mjs': action,
@@ -63,7 +63,7 @@ describe('the start of an application', () => {
     assert.deepEqual([incomplete.map(({ name }) => name), notes.map(({ name }) => name)], [['b', 'c'], ['d']])
   })
 
-  it('is refused for a wrong file, and runs no setup', async (t) => {
+  it('fails for an invalid file, and runs no setup', async (t) => {
     const key = `set-up-${process.pid}`
     const { application, names } = makeApplication(t, {
       'a.mjs': action,
@@ -80,12 +80,12 @@ describe('the start of an application', () => {
     assert.deepEqual([names(), setUp], [[], 0])
   })
 
-  it('is refused for middleware that does not load', async (t) => {
+  it('fails for middleware that does not load', async (t) => {
     const { application } = makeApplication(t, { 'routes/middleware/config.json': { load: ['m.mjs'] }, 'routes/.keep': '' })
     await assert.rejects(application.start(), { name: 'MiddlewareError', file: 'm.mjs' })
   })
 
-  it('warns of what nobody reads in the middleware configuration', async (t) => {
+  it('warns of unused keys in the middleware configuration', async (t) => {
     const { application, folder } = makeApplication(t, { 'routes/middleware/config.json': { lod: [] }, 'routes/.keep': '' })
     const { notes } = await application.start()
     assert.deepEqual(notes.map(({ file, index }) => [file, index]), [[join(folder, 'routes/middleware/config.json'), null]])
@@ -93,7 +93,7 @@ describe('the start of an application', () => {
 })
 
 describe('the faults of an application', () => {
-  it('are what is left out or answers 500, without places, and not what was deleted while the server runs', async (t) => {
+  it('list routes left out or answering 500, without positions, except those deleted at run time', async (t) => {
     const { application, write } = makeApplication(t, {
       'a.mjs': action,
       'routes/a.json': [route('a'), route('b', 'none.mjs'), { name: 'c', action: 'a.mjs' }],
@@ -113,7 +113,7 @@ describe('the faults of an application', () => {
 })
 
 describe('an application without a folder of route files', () => {
-  it('starts, says so, and can be reloaded', async (t) => {
+  it('starts with a warning, and can be reloaded', async (t) => {
     const { application, folder } = makeApplication(t, {})
     const { problems, notes } = await application.start()
     assert.deepEqual([problems, notes.map(({ file }) => file)], [[], [join(folder, 'routes')]])
@@ -122,7 +122,7 @@ describe('an application without a folder of route files', () => {
 })
 
 describe('a reload', () => {
-  it('runs no setup of a changed middleware when something else is wrong', async (t) => {
+  it('runs no setup of a changed middleware if there is another problem', async (t) => {
     const key = `renewed-${process.pid}`
     const { application, write } = makeApplication(t, {
       'a.mjs': action,
@@ -142,7 +142,7 @@ describe('a reload', () => {
     assert.equal(setUp, 1)
   })
 
-  it('tells what it did', async (t) => {
+  it('returns what it did', async (t) => {
     const files = { 'a.mjs': action, 'routes/a.json': [route('a'), route('b'), route('c')] }
     const { application, names, write } = makeApplication(t, files)
     await application.start()
@@ -154,12 +154,12 @@ describe('a reload', () => {
   })
 
   const wrong: readonly [title: string, files: Files, place: readonly [string, number | null, string]][] = [
-    ['a wrong record', { 'routes/a.json': [route('b'), { name: 'c' }] }, ['a.json', 1, 'c']],
+    ['an invalid record', { 'routes/a.json': [route('b'), { name: 'c' }] }, ['a.json', 1, 'c']],
     ['a name taken in another file', { 'routes/b.json': [route('a')] }, ['b.json', 0, 'a']],
-    ['a wrong file', { 'routes/b.json': '[' }, ['b.json', null, '']],
+    ['an invalid file', { 'routes/b.json': '[' }, ['b.json', null, '']],
     ['a broken module', { 'a.mjs': 'export default (' }, ['a.json', 0, 'a']],
-    ['a wrong middleware configuration', { 'routes/middleware/config.json': '[' }, ['routes/middleware/config.json', null, '']],
-    ['middleware that is not there', { 'routes/middleware/config.json': { load: ['m.mjs'] } }, ['m.mjs', null, '']],
+    ['an invalid middleware configuration', { 'routes/middleware/config.json': '[' }, ['routes/middleware/config.json', null, '']],
+    ['missing middleware', { 'routes/middleware/config.json': { load: ['m.mjs'] } }, ['m.mjs', null, '']],
   ]
   for (const [title, files, [file, index, name]] of wrong) {
     it(`is refused for ${title}, and the old table stays`, async (t) => {
@@ -175,7 +175,7 @@ describe('a reload', () => {
     })
   }
 
-  it('that is refused is a warning until one is not', async (t) => {
+  it('that is refused is a warning until one succeeds', async (t) => {
     const { application, write } = makeApplication(t, { 'a.mjs': action, 'routes/a.json': [route('a')] })
     await application.start()
     assert.deepEqual([application.warnings, application.isReloadRefused], [[], false])
@@ -192,7 +192,7 @@ describe('a reload', () => {
     assert.deepEqual([application.warnings, application.isReloadRefused], [[], false])
   })
 
-  it('is refused, with a reason, when the folder of the routes has gone', async (t) => {
+  it('is refused, with a reason, when the folder of the routes has been removed', async (t) => {
     const { application, folder, names } = makeApplication(t, { 'a.mjs': action, 'routes/a.json': [route('a')] })
     await application.start()
     rmSync(join(folder, 'routes'), { recursive: true })
@@ -209,7 +209,7 @@ describe('a reload', () => {
     assert.match(problem?.error ?? '', /a\.mjs|EISDIR/)
   })
 
-  it('gives the second of two at once what is on disk by then', async (t) => {
+  it('reads the files again for the second of two concurrent reloads', async (t) => {
     const { application, write } = makeApplication(t, { 'a.mjs': action, 'routes/a.json': [route('a')] })
     await application.start()
     const first = application.reload()
@@ -222,7 +222,7 @@ describe('a reload', () => {
 })
 
 describe('an inspection', () => {
-  it('finds what a start would, runs no setup and changes nothing', async (t) => {
+  it('finds the same as a start, runs no setup and changes nothing', async (t) => {
     const { application, names } = makeApplication(t, {
       'a.mjs': action,
       'routes/a.json': [{ ...route('a'), middleware: 'm' }, route('b', 'none.mjs'), { name: 'c' }],
@@ -245,7 +245,7 @@ describe('the stop of an application', () => {
     await assert.rejects(application.reload(), { message })
   })
 
-  it('lets a start under way give up, and ends what it had begun', async (t) => {
+  it('aborts a running start, and ends what it has started', async (t) => {
     const key = `stop-${process.pid}`
     const { application, names } = makeApplication(t, {
       'a.mjs': action,
@@ -269,7 +269,7 @@ describe('the stop of an application', () => {
     const refused = assert.rejects(started, { message: 'Cannot load the application: the server is being stopped' })
     await up
     const stopped = application.stop()
-    process.emit(`${key}-go` as 'SIGUSR2') // Any name will do for an event, but the types know a few only.
+    process.emit(`${key}-go` as 'SIGUSR2') // Any event name works, but the types allow only a few.
     await Promise.all([refused, stopped])
     assert.deepEqual([steps, names()], [['up', 'down'], []])
   })

@@ -1,4 +1,4 @@
-// Error pages: the application's own views, and the page of `dev`.
+// Error pages: the application's views, and the page of `dev`.
 import assert from 'node:assert/strict'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -30,14 +30,14 @@ describe('a view in paths.errors', () => {
     assert.equal(await textOf('/nowhere'), 'made later')
   })
 
-  it('keeps the fields set so far, but for those of the reply that it takes the place of', async (t) => {
+  it('keeps the fields set so far, except those of the reply that it replaces', async (t) => {
     const { url } = await serve(t, actions, {}, { 'routes/errors/error.html': 'own' })
     const { status, headers, text } = await request(`${url}/teapot`)
     assert.deepEqual([status, text, headers['x-kept'], headers.etag], [418, 'own', '1', undefined])
     assert.deepEqual([headers['content-type'], headers['content-security-policy']], ['text/html; charset=utf-8', undefined])
   })
 
-  it('is no page for a program, for the panel, and for a full queue', async (t) => {
+  it('is not used for programs, for the panel, and for a full queue', async (t) => {
     const key = `error-pages-${process.pid}`
     const { url } = await serve(
       t,
@@ -49,14 +49,14 @@ describe('a view in paths.errors', () => {
     assert.equal((json.json() as { error: string }).error, 'not_found')
     assert.match((await request(`${url}/svc-nothing`)).text, /<h1>404 Not Found<\/h1>/)
     const busy = new Promise((resolve) => process.once(key as 'SIGUSR2', resolve)) // Any name will do.
-    request(`${url}/wait`).catch(() => {}) // Cut at the end.
+    request(`${url}/wait`).catch(() => {}) // Aborted at the end.
     await busy
     const full = await request(`${url}/wait`)
     assert.match(full.text, /<h1>503 Service Unavailable<\/h1>/)
     assert.equal((await request(`${url}/nowhere`)).text, 'own')
   })
 
-  it('that fails is logged once and not tried again until its file changes', async (t) => {
+  it('that fails is logged once and not retried until its file changes', async (t) => {
     const { url, folder, lines } = await serve(t, actions, {}, {
       'routes/errors/404.html': '{{ wrong }}',
       'routes/errors/error.html': 'not in its place',
@@ -73,7 +73,7 @@ describe('a view in paths.errors', () => {
 describe('the page of a 500 in dev', () => {
   const headers = { cookie: 'SVCSID=cookie-value', authorization: 'Bearer bearer-value', 'x-api-token': 'token-value', 'x-shown': 'shown' }
 
-  it('shows message, source, frames and request, and masks what may be secret', async (t) => {
+  it('shows message, source, frames and request, and masks possible secrets', async (t) => {
     const { url } = await serve(t, { '/throw/:password': "() => { throw new Error('a <reason>', { cause: new Error('deeper') }) }" }, { 'app.env': 'dev' })
     const answer = await request(`${url}/throw/path-value?creditCard=card-value&page=2`, { headers })
     assert.equal(answer.status, 500)
@@ -121,7 +121,7 @@ describe('the page of a 500 in dev', () => {
     }
   })
 
-  it('is shown to this machine alone, and not in prod', async (t) => {
+  it('is shown only to this machine, and not in prod', async (t) => {
     const dev = await serve(t, actions, { 'app.env': 'dev' })
     const foreign = await request(`${dev.url}/throw`, { headers: { host: 'rebound.example' } })
     const program = await request(`${dev.url}/throw`, { headers: { host: 'rebound.example', accept: 'application/json' } })

@@ -1,4 +1,4 @@
-// What the tests of route records share: the rules that they are parsed by, and the seeded check of any JSON values.
+// Shared by the tests of route records: the parsing rules, and the seeded check of arbitrary JSON values.
 import assert from 'node:assert/strict'
 import { parseRecord } from '../../lib/application/record.ts'
 import { Seeded } from '../support/seeded.ts'
@@ -10,15 +10,20 @@ export const rules = {
   middlewareNames: () => known,
 }
 
-/** Parses any JSON values: each is a record or has problems. */
+/** Returns an arbitrary object with fields of a record, and others. */
+export function anyRecord(seeded: Seeded): unknown {
+  const fields = ['name', 'url', 'pattern', 'action', 'method', 'middleware', 'scope', 'summary', 'hidden', '__proto__', 'x']
+  const values = ['', 'a', '/a', '/:x', '../x', 'svc.a', 'GET', '*', ',', '\0', '%', '@', null, 0, true, [], {}]
+  const pairs = Array.from({ length: 3 + seeded.integer(6) }, () => [seeded.pick(fields), seeded.pick(values)])
+  return Object.fromEntries(pairs)
+}
+
+/** Parses arbitrary JSON values: each is a record or has problems. */
 export function checkAnyRecords(rounds: number): void {
   const seeded = new Seeded(5)
-  const fields = ['name', 'url', 'pattern', 'action', 'method', 'middleware', 'scope', '__proto__', 'x']
-  const values = ['', 'a', '/a', '/:x', '../x', 'svc.a', 'GET', '*', ',', '\0', '%', '@', null, 0, true, [], {}]
   let records = 0
   for (let round = 0; round < rounds; round += 1) {
-    const pairs = Array.from({ length: 3 + seeded.integer(6) }, () => [seeded.pick(fields), seeded.pick(values)])
-    const value: unknown = Object.fromEntries(pairs)
+    const value = anyRecord(seeded)
     const parsed = parseRecord(value, rules)
     if ('record' in parsed) records += 1
     else assert.ok(parsed.problems.length > 0, JSON.stringify(value))

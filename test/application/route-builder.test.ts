@@ -11,11 +11,11 @@ import { replyOf } from '../../lib/http/returned.ts'
 import { writeFiles, type Files } from '../support/application.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
-/** Builds one route of the given action. */
+/** Builds one route of an action. */
 function makeBuilder(files: Files) {
   const root = temporaryFolder()
   writeFiles(root, files)
-  const builder = createRouteBuilder({ root, modules: new Modules(root), reports: { late: assert.fail, misuse: assert.fail }, webSockets: { load: async () => {}, accept: () => new BodyReply('', 'a WebSocket') } })
+  const builder = createRouteBuilder({ root, modules: new Modules(root), reports: { late: assert.fail, misuse: assert.fail }, webSockets: { load: async () => {}, accept: () => new BodyReply('', 'a WebSocket') }, describe: async () => ({ document: {} }) })
   const byName = new Map<string, Middleware>([
     ['outer', async (ctx, next) => (await next(), void replyOf(ctx, `outer(${textOf(ctx.reply)})`))],
     ['inner', async (ctx, next) => (await next(), void replyOf(ctx, `inner(${textOf(ctx.reply)})`))],
@@ -60,7 +60,7 @@ describe('building a route', () => {
     assert.equal(textOf(await (await build('a.mjs@named')).route.target(makeContext())), 'named')
   })
 
-  it('shares what runs among the routes of a batch that have one action and one list of middleware', async () => {
+  it('shares one chain among the routes of a batch with the same action and middleware', async () => {
     const { batch, build, write } = makeBuilder({ 'a.mjs': 'export default () => "action"; export const named = () => "named"' })
     const inOne = batch()
     const { route } = await build('a.mjs', 'outer', inOne)
@@ -78,15 +78,15 @@ describe('building a route', () => {
     assert.equal((await build('late.mjs', '', batch())).problem, undefined)
   })
 
-  it('names the middleware that cannot work with the settings there are', async () => {
+  it('names the middleware that cannot work with the present settings', async () => {
     const { build } = makeBuilder({ 'a.mjs': 'export default () => 1' })
     const { problem, broken } = await build('a.mjs', 'outer, keyless')
     assert.deepEqual([problem, broken], [keyless, false])
   })
 
-  it('names the middleware that must stand behind another one and does not', async () => {
+  it('names the middleware that lacks a required one before it', async () => {
     const { build } = makeBuilder({ 'a.mjs': 'export default () => 1' })
-    const problem = 'middleware inner cannot work: outer must stand before it in the list'
+    const problem = 'middleware inner cannot work: outer must come before it in the list'
     for (const list of ['inner', 'inner, outer', 'inner, outer, inner', 'keyless, inner']) {
       const built = await build('a.mjs', list)
       assert.deepEqual([built.problem, built.broken], [list.includes('keyless') ? keyless : problem, false], list)
@@ -103,7 +103,7 @@ describe('building a route', () => {
     assert.equal(textOf(await route.target(makeContext())), 'view of a/b.html')
   })
 
-  it('serves an action that was missing once its file is there', async () => {
+  it('serves a missing action once its file exists', async () => {
     const { build, write } = makeBuilder({})
     const { route, problem, broken } = await build('a.mjs', 'outer')
     assert.deepEqual([problem, broken], ['Cannot load a.mjs: there is no such file', false])
@@ -123,7 +123,7 @@ describe('building a route', () => {
     ['imports.mjs', /imports\.mjs/, true],
   ]
   for (const [action, problem, broken] of failing) {
-    it(`tells what is wrong with ${action}, and makes a route that fails`, async () => {
+    it(`reports the problem of ${action}, and builds a route that fails`, async () => {
       const { build } = makeBuilder({
         'good.mjs': 'export default () => "good"; export const text = "text"',
         'good.txt': '',
@@ -139,7 +139,7 @@ describe('building a route', () => {
     })
   }
 
-  it('gives a handshake to what a module exports as websocket, behind the middleware, and plain requests to its function', async () => {
+  it('passes a handshake to the export websocket, after the middleware, and plain requests to the function', async () => {
     const both = 'export const websocket = { open() {} }\nexport default () => "plain"\n'
     const { build, root } = makeBuilder({ 'both.mjs': both, 'plain.mjs': 'export default () => "plain"\n' })
     const handshake = (): FullContext => Object.assign(makeContext(), { upgrading: { head: Buffer.alloc(0) } })
@@ -156,12 +156,12 @@ describe('building a route', () => {
     assert.equal(textOf(await late.target(makeContext())), 'plain')
   })
 
-  it('refuses middleware that the set does not have', async () => {
+  it('refuses middleware missing from the set', async () => {
     const { build } = makeBuilder({ 'a.mjs': '' })
     await assert.rejects(build('a.mjs', 'none'), { message: 'Cannot build route "a": middleware none is not loaded' })
   })
 
-  it('keeps to files below the root', () => {
+  it('serves only files below the root', () => {
     const { build, root } = makeBuilder({})
     assert.throws(() => build(join('..', 'x.mjs')), assert.AssertionError)
     assert.throws(() => build(join(root, '..', 'x.mjs')), assert.AssertionError)

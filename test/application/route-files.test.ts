@@ -50,7 +50,7 @@ const wrongFiles: readonly (readonly [text: string | Buffer, error: RegExp])[] =
   [Buffer.from('[]', 'utf16le'), /^it is not valid JSON at line 1, column 2/],
 ]
 
-test('tells what is wrong with a file and where, with index null, and reads the others', () => {
+test('reports the problem of a file and its position, with index null, and reads the others', () => {
   for (const [text, error] of wrongFiles) {
     const folder = temporaryFolder()
     writeFileSync(join(folder, 'a.json'), text)
@@ -63,7 +63,7 @@ test('tells what is wrong with a file and where, with index null, and reads the 
   }
 })
 
-test('tells what is wrong with a record, by its index, and keeps the others', () => {
+test('reports the problems of a record, by its index, and keeps the others', () => {
   const folder = temporaryFolder()
   const least = { name: 'a', url: '/a', action: 'a.js' }
   const list = [least, { name: 'b', url: 'b' }, 7, { ...least, name: 'c', methods: 'GET' }]
@@ -87,7 +87,7 @@ test('tells what is wrong with a record, by its index, and keeps the others', ()
   ])
 })
 
-test('refuses a name that an earlier record has, and says where', () => {
+test('refuses the name of an earlier record, and reports its position', () => {
   const folder = temporaryFolder()
   writeFileSync(join(folder, 'a.json'), records('bad/', 'x', 'y', 'x'))
   writeFileSync(join(folder, 'b.json'), records('y', 'z'))
@@ -99,7 +99,7 @@ test('refuses a name that an earlier record has, and says where', () => {
   ])
 })
 
-test('neither an empty folder nor one that is not there is a problem, but the latter is told', () => {
+test('neither an empty folder nor a missing one is a problem, but the latter is reported', () => {
   const folder = temporaryFolder()
   for (const [path, isMissing] of [[folder, false], [join(folder, 'gone'), true]] as const) {
     const { missing, files, problems, warnings } = readRouteFiles(path, rules)
@@ -121,39 +121,46 @@ describe('a route file with defaults', () => {
   }
   const record = { name: 'a', url: '/a', action: 'a.js' }
 
-  it('gives its records what they do not say themselves', () => {
-    const defaults = { prefix: '/api/:tenant', middleware: 'one, two', scope: 's', method: 'GET', body_limit_kb: 5, error_format: 'json' }
-    const own = { name: 'own', url: '/b', middleware: 'two,three', scope: 't', method: 'POST', body_limit_kb: 6, error_format: 'html' }
+  it('fills in the omitted fields of its records', () => {
+    const defaults = { prefix: '/api/:tenant', middleware: 'one, two', scope: 's', method: 'GET', body_limit_kb: 5, error_format: 'json', deprecated: true, hidden: true }
+    const own = { name: 'own', url: '/b', middleware: 'two,three', scope: 't', method: 'POST', body_limit_kb: 6, error_format: 'html', deprecated: false, hidden: false }
     const { files, formats, problems } = read({
       'a.json': {
         defaults,
-        routes: [record, { ...record, name: 'root', url: undefined, pattern: '/' }, { ...record, ...own }, { ...record, name: 'none', defaults: false }],
+        routes: [record, { ...record, name: 'root', url: undefined, pattern: '/' }, { ...record, ...own }, { ...record, name: 'none', defaults: false },
+          { ...record, name: 'some', defaults: ['prefix', 'scope'] }, { ...record, name: 'no-list', defaults: [] }],
       },
     })
     assert.deepEqual(problems, [])
-    const given = { method: 'GET', middleware: 'one,two', scope: 's', body_limit_kb: 5, error_format: 'json' }
+    const given = { method: 'GET', middleware: 'one,two', scope: 's', body_limit_kb: 5, error_format: 'json', deprecated: true, hidden: true }
     assert.deepEqual(files[0]?.records.map((one) => one.record), [
       { name: 'a', url: '/api/:tenant/a', action: 'a.js', ...given },
       { name: 'root', url: '/api/:tenant', action: 'a.js', ...given },
       { ...record, ...own, url: '/api/:tenant/b', middleware: 'one,two,three' },
       { ...record, name: 'none', method: '*', middleware: '', scope: '' },
+      { ...record, name: 'some', url: '/api/:tenant/a', method: '*', middleware: '', scope: 's' },
+      { ...record, name: 'no-list', method: '*', middleware: '', scope: '' },
     ])
     assert.deepEqual(formats.map(({ prefix, format }) => [prefix.text, format]), [['/api/:tenant', 'json']])
   })
 
-  it('is refused as a whole when it is of neither form or its defaults are wrong', () => {
+  it('is refused as a whole if it has neither form or its defaults are invalid', () => {
     const rows: [unknown, RegExp][] = [
       [{}, /^a route file is a JSON array of route records, or an object \{"defaults": \{\.\.\.\}, "routes": \[\.\.\.\]\}$/],
       [{ routes: {} }, /^a route file is /],
       [{ routes: [], default: {} }, /^the file has an unknown member "default": did you mean "defaults"\?$/],
+      [{ routes: [], $schema: 7 }, /^\$schema must be a string: it is 7$/],
+      [{ routes: [], schema: 'a' }, /^the file has an unknown member "schema": did you mean "\$schema"\?$/],
       [{ routes: [], defaults: [] }, /^defaults must be an object$/],
       [{ routes: [], defaults: { prefx: '/a' } }, /^defaults has an unknown member "prefx": did you mean "prefix"\?$/],
+      [{ routes: [], defaults: { summary: 'a' } }, /^defaults has an unknown member "summary"$/],
+      [{ routes: [], defaults: { hidden: 1 } }, /^defaults: hidden must be true or false: it is 1$/],
       [{ routes: [], defaults: { name: 'a' } }, /^defaults has an unknown member "name"$/],
       ...['', 'api', '/', '/api/', 7].map((prefix): [unknown, RegExp] => [{ routes: [], defaults: { prefix } }, /^defaults: prefix must begin with \/ and not end with one/]),
       [{ routes: [], defaults: { prefix: '/a/*rest' } }, /^defaults: prefix must have no rest/],
       [{ routes: [], defaults: { prefix: '/:a/:a' } }, /^defaults: bad pattern/],
       [{ routes: [], defaults: { middleware: 'unknown' } }, /^defaults: middleware "unknown" is not known/],
-      [{ routes: [], defaults: { method: 7 } }, /^defaults: method must be a text/],
+      [{ routes: [], defaults: { method: 7 } }, /^defaults: method must be a string/],
       [{ routes: [], defaults: { body_limit_kb: 0 } }, /^defaults: body_limit_kb must be 1 to 1048576: it is 0$/],
       [{ routes: [], defaults: { error_format: 'xml' } }, /^defaults: error_format must be json, html or auto: it is "xml"$/],
     ]
@@ -164,14 +171,14 @@ describe('a route file with defaults', () => {
     }
   })
 
-  it('with wrong defaults has the mistakes of its records named as well', () => {
+  it('with invalid defaults reports the problems of its records as well', () => {
     const routes = [{ url: '/q', action: 'a.mjs' }, { name: 'z', url: 'q', action: 'a.mjs' }, 4, { name: 'good', url: '/', action: 'a.mjs' }]
     const { problems, files } = read({ 'a.json': { defaults: { prefix: '/x', bog: 1 }, routes } })
     assert.deepEqual(problems.map(({ index, name }) => [index, name]), [[null, ''], [0, ''], [1, 'z'], [2, '']])
     assert.deepEqual(files, [])
   })
 
-  it('says where in the file a mistake is, in the record or in the defaults', () => {
+  it('reports the position of a mistake, in the record or in the defaults', () => {
     const text = `{
   "defaults": { "prefix": "/:id",
     "method": "GET" },
@@ -184,6 +191,6 @@ describe('a route file with defaults', () => {
 }`
     const { problems } = read({ 'a.json': text })
     assert.deepEqual(problems.map(({ name, line, column }) => [name, line, column]), [['a', 5, 20], ['b', 7, 7], ['c', 8, 51]])
-    assert.equal(problems[2]?.error, 'defaults must be false, or be left out')
+    assert.equal(problems[2]?.error, 'defaults must be false or a list of their names, or be left out')
   })
 })

@@ -1,7 +1,9 @@
-// body_limit_kb and error_format of a route, and of the routes below a prefix.
+// body_limit_kb, request_timeout_s and error_format of a route, and of the routes below a prefix.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { parseRecord } from '../../lib/application/record.ts'
 import { startApplication } from '../support/application.ts'
+import { Connection, cutAtEnd, requestText } from '../support/connection.ts'
 import { request } from '../support/request.ts'
 
 const files = {
@@ -13,7 +15,7 @@ const html = { headers: { accept: 'text/html' } }
 const json = { headers: { accept: 'application/json' } }
 
 describe('body_limit_kb of a route', () => {
-  it('stands above that of the server, larger or smaller', async (t) => {
+  it('overrides the limit of the server, larger or smaller', async (t) => {
     const { url } = await startApplication(t, {
       ...files,
       'routes/a.json': [
@@ -30,10 +32,43 @@ describe('body_limit_kb of a route', () => {
   })
 })
 
+describe('request_timeout_s of a route', () => {
+  it('overrides that of the server, from its record or the defaults of its file', async (t) => {
+    cutAtEnd(t)
+    const { port } = await startApplication(t, {
+      ...files,
+      'routes/a.json': {
+        defaults: { request_timeout_s: 1, error_format: 'json' },
+        routes: [
+          { name: 'short', url: '/short', action: 'a.mjs@read' },
+          { name: 'long', url: '/long', action: 'a.mjs@read', request_timeout_s: 86_400 },
+        ],
+      },
+    })
+    const [short, long] = [new Connection(t, port), new Connection(t, port)]
+    for (const client of [short, long]) {
+      const path = client === short ? '/short' : '/long'
+      await client.send(requestText(`POST ${path}`, ['Content-Length: 3', 'Connection: close'], 'a'))
+    }
+    assert.match(await short.closed(), /^HTTP\/1\.1 408 [^]*\r\n\r\n\{"error":"request_timeout",/)
+    await long.send('bc')
+    assert.match(await long.closed(), /^HTTP\/1\.1 200 [^]*\r\n\r\n3$/)
+  })
+
+  it('must be a number of seconds, of a day at most', async () => {
+    for (const value of [0, 86_401, 1.5, '60', null]) {
+      const record = { name: 'a', url: '/a', method: 'GET', action: 'a.mjs', request_timeout_s: value }
+      const parsed = parseRecord(record, { root: '/', middlewareKnown: () => true })
+      assert.ok('problems' in parsed)
+      assert.deepEqual(parsed.problems, [`request_timeout_s must be 1 to 86400: it is ${JSON.stringify(value)}`])
+    }
+  })
+})
+
 describe('error_format', () => {
   const isJson = (text: string): boolean => text.startsWith('{"error":')
 
-  it('of a route decides for its errors, whatever the client accepts', async (t) => {
+  it('of a route determines the format of its errors, whatever the client accepts', async (t) => {
     const { url } = await startApplication(t, {
       ...files,
       'routes/a.json': [
@@ -48,11 +83,11 @@ describe('error_format', () => {
       assert.equal(isJson((await request(`${url}/${path}`, html)).text), forHtml, path)
       assert.equal(isJson((await request(`${url}/${path}`, json)).text), forJson, path)
     }
-    assert.equal((await request(`${url}/auth`, html)).status, 401) // And no redirect to the sign-in.
+    assert.equal((await request(`${url}/auth`, html)).status, 401) // No redirect to the sign-in.
     assert.equal(isJson((await request(`${url}/nowhere`, html)).text), false)
   })
 
-  it('of a file with a prefix decides for 404 and 405 below it; the longest prefix counts, and of two the first', async (t) => {
+  it('of a file with a prefix applies to 404 and 405 below it; the longest prefix wins, and of equal ones the first', async (t) => {
     const below = (prefix: string, format: string, name: string) => ({
       defaults: { prefix, error_format: format, method: 'GET' },
       routes: [{ name, url: '/there', action: 'a.mjs@fail' }],
@@ -79,7 +114,7 @@ describe('error_format', () => {
     assert.deepEqual(await formOf('/api/x/nowhere'), [404, false])
   })
 
-  it('of a prefix is that of the routes that the path leads to: a literal goes before a parameter, in any encoding', async (t) => {
+  it('of a prefix matches as the routes do: a literal takes precedence over a parameter, in any encoding', async (t) => {
     const below = (prefix: string, format: string, name: string) => ({
       defaults: { prefix, error_format: format, method: 'GET' },
       routes: [{ name, url: '/there', action: 'a.mjs@fail' }],
@@ -102,7 +137,7 @@ describe('error_format', () => {
     for (const [path, expected] of rows) assert.equal(isJson((await request(url + path, html)).text), expected, path)
   })
 
-  it('decides for a wrong percent-encoding too', async (t) => {
+  it('applies to invalid percent-encoding too', async (t) => {
     const { url } = await startApplication(t, {
       ...files,
       'routes/a.json': [

@@ -1,4 +1,4 @@
-// `import ... from 'svc'` in modules that the server loads is the server's own entry, whatever npm has by that name.
+// `import ... from 'svc'` in modules that the server loads is the server's entry, even if npm has a package of that name.
 import assert from 'node:assert/strict'
 import * as nodeModule from 'node:module'
 import { test } from 'node:test'
@@ -7,13 +7,13 @@ import { startApplication } from '../support/application.ts'
 import { request } from '../support/request.ts'
 import { application } from '../modules/modules-support.ts'
 
-/** What npm may have installed by the name of the server. */
+/** A package of npm with the name of the server. */
 const stranger = {
   'node_modules/svc/package.json': '{"name": "svc", "main": "index.js"}',
   'node_modules/svc/index.js': "exports.HttpError = 'another package'",
 }
 const exported = (how: string): string => `${how}\nexport default () => HttpError\n`
-/** Before 22.15 Node runs hooks in a thread, which `require` does not ask. */
+/** Before 22.15 Node runs hooks in a thread, which `require` does not use. */
 const hooksRequire = 'registerHooks' in nodeModule
 
 test('an ES module imports the server itself, by each kind of import, from any depth, over a package of that name', async () => {
@@ -43,7 +43,7 @@ test('a CommonJS module requires the server itself, from Node 22.15 on', async (
   }
 })
 
-test('a package gets the package that is installed for it, and the server where there is none', async () => {
+test('a package gets its installed dependency, or else the server', async () => {
   const kit = (name: string) => ({
     [`node_modules/${name}/package.json`]: `{"name": "${name}", "type": "module", "exports": "./index.js"}`,
     [`node_modules/${name}/index.js`]: "import * as svc from 'svc'\nexport default svc.HttpError ?? svc.default.HttpError\n",
@@ -55,7 +55,7 @@ test('a package gets the package that is installed for it, and the server where 
   assert.equal(await beside.value('a.js'), 'another package')
 })
 
-test('is one instance over reloads, also in a module that begins to import it', async () => {
+test('is one instance across reloads, also in a module that starts to import it', async () => {
   const app = application({ 'a.js': exported("import { HttpError } from 'svc'"), 'b.js': 'export default () => undefined\n' })
   assert.deepEqual([await app.value('a.js'), await app.value('b.js')], [svc.HttpError, undefined])
   for (const round of [1, 2]) {

@@ -1,4 +1,4 @@
-// What every room uses, and stands once.
+// Basics that every room uses.
 import assert from 'node:assert/strict'
 import { renameSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -21,7 +21,7 @@ describe('a token', () => {
 })
 
 describe('an object', () => {
-  it('has members by name: not null, no list, no function', () => {
+  it('has named members: not null, not an array, not a function', () => {
     assert.deepEqual([{}, Object.create(null), new Map(), null, [], () => {}, 'text', 1, undefined].map(isObject), [
       true, true, true, false, false, false, false, false, false,
     ])
@@ -35,7 +35,7 @@ describe('a reason', () => {
 })
 
 describe('a serial queue', () => {
-  it('runs tasks one after the other, in order', async () => {
+  it('runs tasks one at a time, in order', async () => {
     const queue = new SerialQueue()
     const seen: string[] = []
     const task = (name: string) => async () => {
@@ -48,7 +48,7 @@ describe('a serial queue', () => {
     assert.deepEqual(seen, ['a', 'b', 'c'].flatMap((name) => [`${name} begins`, `${name} ends`]))
   })
 
-  it('goes on behind a task that rejects or throws, whose caller is told', async () => {
+  it('continues after a task that rejects or throws, whose caller gets the error', async () => {
     const queue = new SerialQueue()
     const outcomes = await Promise.allSettled([
       queue.run(() => Promise.reject(new Error('rejects'))),
@@ -62,7 +62,7 @@ describe('a serial queue', () => {
     ])
   })
 
-  it('has ended when all that had come has ended, however it ended', async () => {
+  it('has ended when all tasks so far have ended, successfully or not', async () => {
     const queue = new SerialQueue()
     let ended = 0
     const count = async (): Promise<void> => {
@@ -77,15 +77,15 @@ describe('a serial queue', () => {
 })
 
 describe('a deadline', () => {
-  it('is kept by what ends before it', async () => assert.equal(await endsWithin(60_000, Promise.resolve('value')), true))
+  it('is met by a promise that settles before it', async () => assert.equal(await endsWithin(60_000, Promise.resolve('value')), true))
 
-  it('is passed by what never ends', async () => assert.equal(await endsWithin(5, new Promise(() => {})), false))
+  it('is missed by a promise that never settles', async () => assert.equal(await endsWithin(5, new Promise(() => {})), false))
 
-  it('that is over lets nothing but what has ended through', async () => {
+  it('that has passed accepts only a promise that has settled', async () => {
     assert.deepEqual([await endsWithin(-1, Promise.resolve()), await endsWithin(-1, new Promise(() => {}))], [true, false])
   })
 
-  it('tells a rejection in time, and leaves a late one unheard', async () => {
+  it('reports a rejection in time, and ignores a late one', async () => {
     await assert.rejects(endsWithin(60_000, Promise.reject(new Error('soon'))), /soon/)
     const late = new Promise((_, reject) => setTimeout(() => reject(new Error('late')), 20))
     assert.equal(await endsWithin(1, late), false)
@@ -94,7 +94,7 @@ describe('a deadline', () => {
 })
 
 describe('a file', () => {
-  it('is unchanged until it is written to, truncated, dated anew or renamed over', () => {
+  it('counts as unchanged until it is written to, truncated, touched or renamed over', () => {
     const path = join(temporaryFolder(), 'a')
     writeFileSync(path, 'one')
     const changes: readonly (() => void)[] = [
@@ -117,13 +117,13 @@ describe('a file', () => {
 })
 
 describe('lines that are limited by cause', () => {
-  it('are counted for a known cause also while as many causes as may be are known', () => {
-    const said: string[] = []
-    const lines = new RateLimited((message) => said.push(message), 3_600_000)
+  it('are counted for a known cause even while the maximum of causes is known', () => {
+    const logged: string[] = []
+    const lines = new RateLimited((message) => logged.push(message), 3_600_000)
     for (let cause = 0; cause < 1000; cause += 1) lines.say('first', `${cause}`)
     for (let cause = 0; cause < 1000; cause += 1) lines.say('second', `${cause}`)
-    assert.deepEqual(said, new Array(1000).fill('first'))
+    assert.deepEqual(logged, new Array(1000).fill('first'))
     lines.say('third', 'new')
-    assert.equal(said.at(-1), 'third')
+    assert.equal(logged.at(-1), 'third')
   })
 })

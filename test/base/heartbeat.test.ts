@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Heartbeat } from '../../lib/base/heartbeat.ts'
 import { until } from '../support/until.ts'
 
-test('beats for all with one interval, as long as there is one', async () => {
+test('calls all members with one interval, as long as there are any', async () => {
   const heartbeat = new Heartbeat(1)
   const beats = { a: 0, b: 0 }
   const a = { beat: () => void (beats.a += 1) }

@@ -1,4 +1,4 @@
-// What is kept as JSON: everything that JSON would drop or change in silence is refused, with its path.
+// Values stored as JSON: everything that JSON would silently drop or change is refused, with its path.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { runInNewContext } from 'node:vm'
@@ -28,11 +28,11 @@ const holds: readonly (readonly [what: string, value: unknown, text: string])[] 
   ['an object without prototype', Object.assign(Object.create(null), { __proto__x: 1 }), '{"__proto__x":1}'],
   ['an empty object', {}, '{}'],
   ['an object of another realm', runInNewContext('({ a: {} })'), '{"a":{}}'],
-  ['a member that is undefined, which is left out', { a: undefined, b: 1 }, '{"b":1}'],
+  ['an undefined member, which is omitted', { a: undefined, b: 1 }, '{"b":1}'],
   ['a Date, as text', { at: new Date(0) }, '{"at":"1970-01-01T00:00:00.000Z"}'],
-  ['what has toJSON, as that says', [new URL('https://a.example/'), { toJSON: () => [1] }], '["https://a.example/",[1]]'],
+  ['an object with toJSON', [new URL('https://a.example/'), { toJSON: () => [1] }], '["https://a.example/",[1]]'],
   ['the members of a class', new Point(), '{"x":1}'],
-  ['a number, text or boolean in an object of its own', [Object(1), Object(''), Object(false)], '[1,"",false]'],
+  ['a boxed number, string or boolean', [Object(1), Object(''), Object(false)], '[1,"",false]'],
 ]
 
 const refuses: readonly (readonly [what: string, value: unknown, reason: RegExp])[] = [
@@ -45,7 +45,7 @@ const refuses: readonly (readonly [what: string, value: unknown, reason: RegExp]
   ['NaN', { lines: [{ total: NaN }] }, /^lines\.0\.total is NaN$/],
   ['Infinity', [-Infinity], /^0 is -Infinity$/],
   ['an invalid Date', { at: new Date(NaN) }, /^at is an invalid Date$/],
-  ['a Map', { a: new Map([[1, 2]]) }, /^a is of class Map, of which JSON holds nothing: give an object, a list or a text$/],
+  ['a Map', { a: new Map([[1, 2]]) }, /^a is of class Map, whose content JSON cannot hold: use an object, a list or a string$/],
   ['a Map with members', Object.assign(new Map(), { a: 1 }), /^it is of class Map/],
   ['a Set', [[new Set([1])]], /^0\.0 is of class Set/],
   ['a WeakMap', new WeakMap(), /^it is of class WeakMap/],
@@ -53,14 +53,14 @@ const refuses: readonly (readonly [what: string, value: unknown, reason: RegExp]
   ['an Error', { error: Object.assign(new TypeError('x'), { code: 1 }) }, /^error is of class TypeError/],
   ['bytes', { a: new ArrayBuffer(2) }, /^a is of class ArrayBuffer/],
   ['URLSearchParams', new URLSearchParams('a=1'), /^it is of class URLSearchParams/],
-  ['an object that hides its content', new Secret(), /^it is of class Secret/],
+  ['an object with hidden content', new Secret(), /^it is of class Secret/],
   ['a promise', Promise.resolve(1), /^it is a promise: await it$/],
   ['a thenable', { user: { then: () => {}, id: 1 } }, /^user is a promise: await it$/],
-  ['what toJSON makes of it', { a: { toJSON: () => ({ b: new Map() }) } }, /^a\.b is of class Map/],
+  ['the result of toJSON', { a: { toJSON: () => ({ b: new Map() }) } }, /^a\.b is of class Map/],
   ['a bigint', [1n], /BigInt/],
 ]
 
-describe('a value that is kept as JSON', () => {
+describe('a value that is stored as JSON', () => {
   for (const [what, value, text] of holds) it(`may be ${what}`, () => assert.equal(jsonText(value, 'Refused'), text))
 
   for (const [what, value, reason] of refuses) {
@@ -74,7 +74,7 @@ describe('a value that is kept as JSON', () => {
     })
   }
 
-  it('must not be a circle, nor nested deeper than the stack', () => {
+  it('must not be circular, nor nested deeper than the stack', () => {
     const circle: unknown[] = []
     circle.push({ circle })
     assert.throws(() => jsonText(circle, 'Refused'), { name: 'TypeError', message: /^Refused: .*circular/ })

@@ -17,7 +17,7 @@ const rows: readonly (readonly [field: string | undefined, named: boolean])[] = 
 ]
 
 for (const [field, named] of rows) {
-  test(`${JSON.stringify(field)} ${named ? 'names' : 'does not name'} websocket`, () => {
+  test(`${JSON.stringify(field)} ${named ? 'contains' : 'does not contain'} websocket`, () => {
     assert.equal(hasToken(field, 'websocket'), named)
   })
 }

@@ -10,7 +10,7 @@ import type { QueueEvent } from '../../lib/events/broker.ts'
 import { createRedisBroker } from '../../lib/redis/broker.ts'
 import { Redis } from '../../lib/redis/client.ts'
 import { RedisSessionStore } from '../../lib/redis/session-store.ts'
-import { parseRedisUrl } from '../../lib/redis/url.ts'
+import { parseRedisUrl } from '../../lib/config/redis-url.ts'
 import type { FieldChanges } from '../../lib/session/store.ts'
 import { startRedis } from '../support/redis-server.ts'
 import { median } from './support/statistics.ts'
@@ -38,7 +38,7 @@ await store.create(id, session, hourMs)
 await redis.command('SET', 'key:__rand_int__', 'xxx')
 
 const listening = new Redis({ target: parseRedisUrl(server.url), name: 'bench-listening' })
-const options = { prefix: 'svc:', place: 'svc:0:', onProblem: console.error }
+const options = { prefix: 'svc:', channelPrefix: 'svc:0:', onProblem: console.error }
 const broker = createRedisBroker({ ...options, redis })
 const otherBroker = createRedisBroker({ ...options, redis: listening })
 const limits = { maxEvents: 1000, maxAgeMs: hourMs }

@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { initApplication } from '../../lib/cli/init.ts'
+import { initApplication } from '../../lib/commands/init.ts'
 import { median, medianInterval, ratios } from './support/statistics.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))

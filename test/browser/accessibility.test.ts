@@ -1,9 +1,10 @@
-// The pages by the rules of WCAG 2.2, levels A and AA, that axe-core can judge: those of the panel, its results and
+// The pages by the rules of WCAG 2.2, levels A and AA, that axe-core can check: those of the panel, its results and
 // errors, those of the demo, and those that `init` makes, wide and narrow, light and dark.
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { described } from '../panel/described.ts'
 import { failing, password, startPanel, user } from '../panel/panel-server.ts'
 import { startBoard } from '../support/board.ts'
 import { openPage, type Page } from '../support/browser.ts'
@@ -18,7 +19,7 @@ const looks = [
   { width: 360, height: 740, dark: true },
 ]
 
-/** Opens a page in each look. Returns what axe-core finds wrong, with the elements. */
+/** Opens a page in each variant. Returns the violations that axe-core finds, with the elements. */
 async function violations(page: Page, url: string): Promise<string[]> {
   assert.ok(existsSync(file), 'axe-core is not installed: run `npm ci --prefix test/accessibility`')
   const found: string[] = []
@@ -42,7 +43,7 @@ async function violations(page: Page, url: string): Promise<string[]> {
 describe('accessibility', { concurrency: 2 }, () => {
   test('the pages of the panel have no violation', async (t) => {
     const page = await openPage(t)
-    const server = await startPanel(t, {}, failing)
+    const server = await startPanel(t, {}, { ...failing, ...described })
     for (const id of [1, 2]) await server.ask(`/pay/${id}`)
     await server.post('/svc-routes/add', { name: 'new', url: '/new', method: 'GET', action: 'pay.mjs@fine' })
     const found = await violations(page, `${server.url}/svc-login`)
@@ -53,7 +54,7 @@ describe('accessibility', { concurrency: 2 }, () => {
     for (const path of [
       '/svc-monitor', '/svc-errors', '/svc-routes/list', '/svc-routes/listall', '/svc-routes/list?method=GET&path=/fine',
       '/svc-routes/list?path=/nowhere', '/svc-routes/list?record=new', '/svc-routes/diff', '/svc-config', '/svc-changes',
-      '/svc-index', '/nowhere', '/pay/3',
+      '/svc-index', '/svc-openapi', '/nowhere', '/pay/3',
     ]) {
       found.push(...(await violations(page, server.url + path)))
     }

@@ -15,7 +15,7 @@ async function signIn(page: Page, word: string): Promise<void> {
   await page.follow('form button')
 }
 
-/** Opens a page of the panel as somebody who has to sign in first. */
+/** Opens a page of the panel, signing in first. */
 async function openSignedIn(page: Page, server: PanelServer, address: string): Promise<void> {
   await page.open(server.url + address)
   await signIn(page, password)
@@ -28,7 +28,7 @@ function post(page: Page, address: string, value: unknown): Promise<unknown> {
   return page.evaluate(`fetch('${address}', ${options}).then((response) => response.json())`)
 }
 
-// Several at once, and the longest first: those two wait for the server's own clock.
+// Concurrently, and the longest first: those two wait for the server's clock.
 describe('the panel', { concurrency: 3 }, () => {
   test('the monitor moves under load, switches the trace and opens a bench window', async (t) => {
     const page = await openPage(t)
@@ -63,7 +63,7 @@ describe('the panel', { concurrency: 3 }, () => {
     assert.deepEqual(page.errors, [])
   })
 
-  test('pages that are open while the server is stopped and started anew recover', async (t) => {
+  test('open pages recover after a stop and a new start of the server', async (t) => {
     const [monitor, index] = [await openPage(t), await openPage(t)]
     const server = await startPanel(t, { 'monitor.interval_s': 1 }, greeting)
     changeConfig(server, { 'server.port': server.port })
@@ -109,7 +109,7 @@ describe('the panel', { concurrency: 3 }, () => {
     assert.equal(await page.evaluate(path), '/svc-login?next=/svc-routes/list')
   })
 
-  test('a route that is added is found by typing in the index and opened from there', async (t) => {
+  test('an added route is found by typing in the index and opened from there', async (t) => {
     const page = await openPage(t)
     const server = await startPanel(t, {}, greeting)
     await openSignedIn(page, server, '/svc-index')
@@ -124,14 +124,14 @@ describe('the panel', { concurrency: 3 }, () => {
     assert.equal(await page.evaluate(path), '/svc-index?q=LATE')
     assert.equal(await page.evaluate('document.getElementById("q").value'), 'LATE')
     assert.equal(await page.evaluate(shown), 1)
-    assert.deepEqual(page.errors, []) // What follows is no page of the panel.
+    assert.deepEqual(page.errors, []) // The next page is not of the panel.
     await page.type('.open input:not([type=hidden])', 'a b/c')
     await page.follow('.open button')
     assert.equal(await page.evaluate(path), '/late/a%20b%2Fc')
     assert.equal(await page.text('body'), 'hello a b/c')
   })
 
-  test('what changes the server is opened from the index only after asking', async (t) => {
+  test('the index opens pages that change the server only after confirmation', async (t) => {
     const page = await openPage(t)
     const server = await startPanel(t)
     await openSignedIn(page, server, '/svc-index')
@@ -143,7 +143,7 @@ describe('the panel', { concurrency: 3 }, () => {
     await server.app.stopped
   })
 
-  test('every page fits 360 pixels, has its navigation in two lines and says where one is', async (t) => {
+  test('every page fits 360 pixels, has its navigation in two lines and marks the current page', async (t) => {
     const page = await openPage(t)
     const server = await startPanel(t, {}, greeting)
     await page.look({ width: 360, height: 740, dark: true })
@@ -157,6 +157,7 @@ describe('the panel', { concurrency: 3 }, () => {
       ['/svc-errors', 'Errors'],
       ['/svc-config', 'Configuration'],
       ['/svc-changes', 'Changes'],
+      ['/svc-openapi', 'API'],
     ] as const
     await page.open(`${server.url}${pages[0][0]}`)
     assert.equal(await page.evaluate(width), 360)

@@ -20,14 +20,14 @@ async function notices(page: Page): Promise<unknown> {
   return page.evaluate("[...document.querySelectorAll('.text')].map((element) => element.innerText)")
 }
 
-test('a person signs up, first with a mistake, and is welcomed once', async (t) => {
+test('a person signs up, first with a mistake, and is greeted once', async (t) => {
   const page = await openPage(t)
   const { url } = await startBoard(t)
   await page.open(url)
   await page.follow('nav a[href="/sign-up"]')
   await send(page, { name: 'Ann <3', password, password2: 'another one' })
   assert.equal(await path(page), '/sign-up')
-  assert.deepEqual(await page.evaluate(errors), ['This is not the same password.'])
+  assert.deepEqual(await page.evaluate(errors), ['The passwords do not match.'])
   assert.equal(await page.evaluate(value('name')), 'Ann <3')
   assert.equal(await page.evaluate(`${value('password')} + ${value('password2')}`), '')
   assert.notEqual(
@@ -52,16 +52,16 @@ test('a person changes a notice and deletes it; the back button leads to pages t
   await page.follow('a.edit')
   assert.equal(await page.evaluate(value('text')), 'One')
   await send(page, { text: 'Two' })
-  assert.deepEqual([await messages(page), await notices(page)], [['Your notice is changed.'], ['Two']])
+  assert.deepEqual([await messages(page), await notices(page)], [['Your notice was changed.'], ['Two']])
 
   await goBack(page)
   assert.deepEqual([await path(page), await page.evaluate(value('text'))], ['/notices/1/edit', 'Two'])
   await send(page, { text: 'Three' })
-  assert.deepEqual([await messages(page), await notices(page)], [['Your notice is changed.'], ['Three']])
+  assert.deepEqual([await messages(page), await notices(page)], [['Your notice was changed.'], ['Three']])
 
   await page.follow('a.edit')
   await page.follow('button.danger')
-  assert.deepEqual([await messages(page), await notices(page)], [['Your notice is deleted.'], []])
+  assert.deepEqual([await messages(page), await notices(page)], [['Your notice was deleted.'], []])
   assert.deepEqual(page.errors, [])
 })
 
@@ -71,14 +71,14 @@ test('a person works in two tabs, and loses no text when the session has ended i
   await signUp(page, url, 'Ann')
   await openTab(page)
   await page.evaluate("tab.document.querySelector('[name=text]').value = 'of the second tab'")
-  await sendInTab(page, 'form.panel', 'Your notice is up.')
+  await sendInTab(page, 'form.panel', 'Your notice was posted.')
   await send(page, { text: 'of the first tab' })
   assert.deepEqual(await notices(page), ['of the first tab', 'of the second tab'])
 
   await openTab(page)
   await sendInTab(page, 'header form', 'You are signed out.')
   await send(page, { text: 'not lost' })
-  assert.deepEqual(await messages(page), [mismatch, 'Your text is kept. The form has it, once you are signed in.'])
+  assert.deepEqual(await messages(page), [mismatch, 'Your text is saved. Sign in to find it in the form.'])
   assert.doesNotMatch(await page.text('main'), /not lost/)
   await page.follow('nav a[href="/sign-in"]')
   await send(page, { name: 'Ann', password })
@@ -105,7 +105,7 @@ test('after the sign-out the back button shows nothing of the user', async (t) =
   assert.deepEqual(page.errors, [])
 })
 
-test('a form that another site has made is refused, with every token that the site can fetch', async (t) => {
+test('a form of another site is refused, with every token that the site can fetch', async (t) => {
   const page = await openPage(t)
   const { url, lines } = await startBoard(t)
   const eve = new Visitor(url)
@@ -136,7 +136,7 @@ test('a form that another site has made is refused, with every token that the si
   assert.equal(refused.length, 6)
 })
 
-/** Opens the board in a second tab, which is `tab` in the page. A click has to do it, or it would be a pop-up. */
+/** Opens the board in a second tab, which is `tab` in the page. It needs a click, or it would be a pop-up. */
 async function openTab(page: Page): Promise<void> {
   await page.evaluate(`{
     const button = document.createElement('button')

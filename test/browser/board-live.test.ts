@@ -19,7 +19,7 @@ async function notices(page: Page): Promise<string[]> {
   return texts as string[]
 }
 
-/** Resolves when a window shows these notices, without having been loaded anew. */
+/** Resolves when a window shows these notices without a reload. */
 async function shows(page: Page, texts: readonly string[]): Promise<void> {
   let shown: readonly string[] = []
   await until(async () => JSON.stringify((shown = await notices(page))) === JSON.stringify(texts)).catch(() => {})
@@ -27,14 +27,14 @@ async function shows(page: Page, texts: readonly string[]): Promise<void> {
   assert.equal(await page.evaluate('window.marked'), true)
 }
 
-/** Resolves when a window says this of who else is there, be it for a moment: a poll that is tried again says nothing. */
+/** Resolves when a window shows this presence, even briefly: a retried poll shows none. */
 async function says(page: Page, line: string): Promise<void> {
   let said = ''
   await until(async () => (said = await page.text('#others')) === line).catch(() => {})
   assert.equal(said, line)
 }
 
-/** Puts up a notice through the form without leaving the page, as a second tab would. */
+/** Posts a notice through the form without leaving the page, as a second tab would. */
 async function putUp(page: Page, text: string): Promise<void> {
   const sent = await page.evaluate(`{
     const form = document.querySelector('form.panel')
@@ -44,7 +44,7 @@ async function putUp(page: Page, text: string): Promise<void> {
   assert.equal(sent, 'opaqueredirect')
 }
 
-/** Marks a window: a page that is loaded anew has no mark. */
+/** Marks a window: a reloaded page has no mark. */
 async function mark(page: Page): Promise<void> {
   await page.evaluate('window.marked = true')
 }
@@ -57,7 +57,7 @@ for (const [way, path, label] of [
   ['long poll', '/?live=poll', 'poll'],
   ['server-sent events', '/', 'events'],
 ] as const) {
-  test(`what changes in one window appears in the other by ${way}`, async (t) => {
+  test(`a change in one window appears in the other by ${way}`, async (t) => {
     const [ann, guest] = await openWindows(t)
     const { url, folder, lines } = await startBoard(t)
     await guest.open(url + path)
@@ -70,7 +70,7 @@ for (const [way, path, label] of [
     await send(ann, { text: 'One & <b>only</b>' })
     await shows(guest, ['One & <b>only</b>'])
     assert.doesNotMatch(await guest.text('main'), /Nothing here yet/)
-    assert.equal(await ann.text('.live [aria-current]'), label) // It outlives the forms.
+    assert.equal(await ann.text('.live [aria-current]'), label) // It remains after the forms.
 
     const picture = join(folder, 'red.png')
     writeFileSync(picture, red, 'base64')
@@ -98,7 +98,7 @@ for (const [way, path, label] of [
   })
 }
 
-test('a card of the script is as the server makes it, for its owner, for others and for guests', async (t) => {
+test('a card of the script equals that of the server, for its owner, for others and for guests', async (t) => {
   const [guest, bob] = await openWindows(t)
   const { url } = await startBoard(t)
   const other = await openPage(t)
@@ -131,7 +131,7 @@ test('twelve tabs show a new notice, over one connection: the server has no seco
   }
   const watch = 'new MutationObserver(() => (window.shownAt ??= Date.now())).observe(document.body, { childList: true, subtree: true })'
   for (const tab of tabs) {
-    await says(tab, 'Nobody else is here.') // It is connected.
+    await says(tab, 'No one else is here.') // It is connected.
     await mark(tab)
     await tab.evaluate(watch)
   }
@@ -143,12 +143,12 @@ test('twelve tabs show a new notice, over one connection: the server has no seco
   assert.deepEqual(tabs.flatMap(({ errors }) => errors), [])
 })
 
-test('each window says who else is looking at the board', async (t) => {
+test('each window shows who else has the board open', async (t) => {
   const [first, second] = await openWindows(t)
   const third = await openPage(t)
   const { url } = await startBoard(t)
   await signUp(first, url, 'Ann')
-  await says(first, 'Nobody else is here.')
+  await says(first, 'No one else is here.')
   await third.open(url)
   await says(first, 'Also here: a guest')
   await says(third, 'Also here: Ann')
@@ -157,11 +157,11 @@ test('each window says who else is looking at the board', async (t) => {
   await says(second, 'Also here: Ann and a guest')
   await second.open('about:blank')
   await third.open('about:blank')
-  await says(first, 'Nobody else is here.') // Ten seconds later: a reload is not seen.
+  await says(first, 'No one else is here.') // Ten seconds later: a reload does not show.
   assert.deepEqual([first, second, third].flatMap(({ errors }) => errors), [])
 })
 
-test('a server that is started anew is found again by both windows, with nothing lost and nothing twice', async (t) => {
+test('both windows reconnect to a restarted server, without losses and duplicates', async (t) => {
   const [ann, guest] = await openWindows(t)
   const board = await launchBoard(t)
   const bob = await signedUp(board.url, 'Bob')
@@ -177,17 +177,17 @@ test('a server that is started anew is found again by both windows, with nothing
     await board.stop()
     for (const page of windows) await says(page, lost)
     await board.start()
-    // The first notices come before the windows are back, for all that is known: nobody waits for them.
+    // The first notices may precede the reconnection of the windows: nothing waits for it.
     await bob.add(`first of ${round}`)
     const form = await bob.form(`/notices/${2 * round}/edit`, '/notices/edit')
     await bob.send(form, { text: `first of ${round}, changed` })
-    await says(ann, 'Nobody else is here.') // A poll tells of nobody.
+    await says(ann, 'No one else is here.') // A poll reports nobody.
     await putUp(ann, `second of ${round}`)
     for (const page of windows) await shows(page, [`second of ${round}`, `first of ${round}, changed`, ...kept])
   }
 })
 
-test('a window that finds the server full comes back by itself', async (t) => {
+test('a window that finds the server full reconnects automatically', async (t) => {
   const [first, second] = await openWindows(t)
   const full = { 'pool_rest.workers_longpoll': 1, 'pool_rest.workers_sse': 1, 'pool_rest.queue_size': 0 }
   const { url, lines } = await startBoard(t, full)
@@ -210,7 +210,7 @@ test('a window that finds the server full comes back by itself', async (t) => {
   }
 })
 
-test('a board that is looked at on a small telephone fits, whoever is there', async (t) => {
+test('the board fits a small phone, whoever is present', async (t) => {
   const [page, other] = await openWindows(t)
   const { url } = await startBoard(t)
   await page.look({ width: 360, height: 740, dark: true })

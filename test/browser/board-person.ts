@@ -1,4 +1,4 @@
-/** What a person does on the demo application in a browser, for the tests of this folder. */
+/** The actions of a person on the demo application in a browser, for the tests of this folder. */
 import type { Page } from '../support/browser.ts'
 
 export const password = 'long enough'
@@ -12,13 +12,13 @@ export async function send(page: Page, fields: Readonly<Record<string, string>>)
   await page.follow('form.panel button')
 }
 
-/** Signs up, and is on the board then. */
+/** Signs up, which leads to the board. */
 export async function signUp(page: Page, url: string, name: string): Promise<void> {
   await page.open(`${url}/sign-up`)
   await send(page, { name, password, password2: password })
 }
 
-/** Presses the back button. Resolves when the page is there, loaded anew or as the browser has kept it. */
+/** Presses the back button. Resolves when the page is shown, reloaded or from the browser's cache. */
 export async function goBack(page: Page): Promise<void> {
   await page.evaluate(`{
     const button = document.createElement('button')
@@ -30,12 +30,12 @@ export async function goBack(page: Page): Promise<void> {
   await page.follow('#back')
 }
 
-/** The paragraphs that tell what happened. */
+/** The paragraphs with messages. */
 export async function messages(page: Page): Promise<unknown> {
   return page.evaluate("[...document.querySelectorAll('.message')].map((element) => element.innerText)")
 }
 
-/** Where the page is. */
+/** The address of the page. */
 export async function path(page: Page): Promise<unknown> {
   return page.evaluate('location.pathname')
 }

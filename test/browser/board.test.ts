@@ -10,7 +10,7 @@ import { path, send, signUp } from './board-person.ts'
 const red =
   'iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEUlEQVR4nGP4z8CAFTEMLQkArkw/wQFEPRgAAAAASUVORK5CYII='
 
-test('a person puts up a notice with a picture and sees it on the board', async (t) => {
+test('a person posts a notice with a picture and sees it on the board', async (t) => {
   const page = await openPage(t)
   const { url, folder } = await startBoard(t)
   await page.open(url)
@@ -35,7 +35,7 @@ test('a person puts up a notice with a picture and sees it on the board', async 
   assert.deepEqual(page.errors, [])
 })
 
-test('a notice without a picture, in several lines, is put up as it was typed', async (t) => {
+test('a notice without a picture, in several lines, appears as typed', async (t) => {
   const page = await openPage(t)
   const { url } = await startBoard(t)
   await signUp(page, url, 'Bob')
@@ -44,7 +44,7 @@ test('a notice without a picture, in several lines, is put up as it was typed', 
   assert.deepEqual(page.errors, [])
 })
 
-test('a file that is no picture is refused with the form as it was filled in', async (t) => {
+test('a file that is not a picture is refused with the form still filled in', async (t) => {
   const page = await openPage(t)
   const { url, folder } = await startBoard(t)
   await signUp(page, url, 'Ann')
@@ -57,7 +57,7 @@ test('a file that is no picture is refused with the form as it was filled in', a
   assert.match(await page.text('article'), /Kept/)
 })
 
-test('neither the pages of the board nor that of an error is wider than a small telephone', async (t) => {
+test('no page of the board, nor its error page, is wider than a small phone', async (t) => {
   const page = await openPage(t)
   const { url } = await startBoard(t, { 'app.env': 'dev' })
   await page.look({ width: 360, height: 740, dark: false })

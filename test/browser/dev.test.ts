@@ -1,4 +1,4 @@
-/** Pages in `dev`: they refresh themselves, and show why a reload was refused. */
+/** Pages in `dev` refresh themselves, and show why a reload was refused. */
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
 import { startApplication, type Files } from '../support/application.ts'
@@ -23,6 +23,7 @@ export const broken = (ctx) => { ${body === 'broken' ? "throw new Error('not yet
 `
 }
 
+const body = 'document.body.innerText'
 const title = 'document.querySelector("h1").innerText'
 const problems = '[...document.querySelector("svc-dev")?.shadowRoot.querySelectorAll("li") ?? []].map((item) => item.innerText).join("\\n")'
 
@@ -57,7 +58,7 @@ describe('an open page in dev', () => {
     assert.deepEqual(browser.errors.filter((error) => !error.includes('favicon')), [])
   })
 
-  test('shows why a reload was refused, until it is mended', async (t) => {
+  test('shows why a reload was refused, until it is fixed', async (t) => {
     const { browser, server, shows } = await start(t, '/')
     server.write({ 'routes/r.json': '[\n{ "name": 1 }]' })
     await shows(problems, 'r.json:2:3')
@@ -73,14 +74,14 @@ describe('an open page in dev', () => {
     await until(async () => (await browser.evaluate('document.querySelector("svc-dev")').catch(() => '')) === null)
   })
 
-  test('of an error refreshes when the mistake is mended', async (t) => {
+  test('of an error refreshes when the mistake is fixed', async (t) => {
     const { browser, server, shows } = await start(t, '/broken')
-    assert.match(await browser.text('body'), /not yet/)
+    await shows(body, 'not yet')
     server.write({ 'actions.mjs': actions('mended') })
     await shows(title, 'one')
-    browser.errors.length = 0 // The browser says that the first answer was a 500.
+    browser.errors.length = 0 // The browser reports that the first response was a 500.
     await browser.open(`${server.url}/new`)
-    assert.match(await browser.text('body'), /404/)
+    await shows(body, '404')
     server.write({ 'routes/new.json': [{ name: 'new', url: '/new', method: 'GET', scope: '', action: 'home.html' }] })
     await shows(title, 'one')
   })
@@ -94,7 +95,7 @@ describe('an open page in dev', () => {
     await until(async () => (await browser.evaluate(title).catch(() => '')) === 'two')
   })
 
-  test('waits while nobody looks at it', async (t) => {
+  test('waits while it is hidden', async (t) => {
     const { browser, server, shows } = await start(t, '/')
     const turn = (hidden: boolean): Promise<unknown> =>
       browser.evaluate(`Object.defineProperty(document, 'hidden', { value: ${hidden}, configurable: true }); document.dispatchEvent(new Event('visibilitychange'))`)

@@ -1,22 +1,23 @@
-// The panel by the keyboard alone: Tab leads to all that a mouse can use, one sees where it is, and Enter does it.
+// The panel by keyboard only: Tab reaches everything that a mouse can use, the focus is visible, and Enter activates it.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { described } from '../panel/described.ts'
 import { failing, password, startPanel, user } from '../panel/panel-server.ts'
 import { openPage, type Page } from '../support/browser.ts'
 
 const paths = [
   '/svc-monitor', '/svc-errors', '/svc-routes/list', '/svc-routes/list?record=new', '/svc-routes/diff', '/svc-config',
-  '/svc-changes', '/svc-index',
+  '/svc-changes', '/svc-index', '/svc-openapi',
 ]
 
-/** Every element that a mouse can use and that shows, numbered; what Tab leads to is struck off. */
+/** Every visible element that a mouse can use, numbered; those that Tab reaches are removed. */
 const numberControls = `(() => {
   const all = [...document.querySelectorAll('a[href], button, input, select, textarea, summary')]
   const shown = all.filter((one) => one.checkVisibility() && !one.disabled && one.type !== 'hidden')
   shown.forEach((one, at) => { one.dataset.number = at })
   return shown.length
 })()`
-/** The number of what has the focus, and whether one sees that it has: '' for the page itself. */
+/** The number of the focused element, and whether the focus is visible: '' for the page itself. */
 const whereFocusIs = `(() => {
   const { activeElement: one } = document
   if (one.dataset.number === undefined) return ''
@@ -33,7 +34,7 @@ async function signIn(page: Page, url: string): Promise<void> {
   await page.enter()
 }
 
-/** What Tab does not lead to, or does without showing it. */
+/** The elements that Tab does not reach, or without visible focus. */
 async function unreached(page: Page): Promise<string[]> {
   const count = Number(await page.evaluate(numberControls))
   assert.ok(count > 5)
@@ -53,9 +54,9 @@ async function unreached(page: Page): Promise<string[]> {
 }
 
 describe('keyboard', { concurrency: 2 }, () => {
-  test('Tab leads to every control of every page, and shows where it is', async (t) => {
+  test('Tab reaches every control of every page, with visible focus', async (t) => {
     const page = await openPage(t)
-    const server = await startPanel(t, {}, failing)
+    const server = await startPanel(t, {}, { ...failing, ...described })
     await server.ask('/pay/1')
     await server.post('/svc-routes/add', { name: 'new', url: '/new', method: 'GET', action: 'pay.mjs@fine' })
     await signIn(page, server.url)

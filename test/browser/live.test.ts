@@ -48,7 +48,7 @@ const files = {
 const heard = (tab: Page): Promise<unknown[]> => tab.evaluate('heard') as Promise<unknown[]>
 const count = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, at) => from + at)
 
-/** Publishes numbers, a turn of the event loop each. */
+/** Publishes numbers, one per turn of the event loop. */
 async function publish({ app }: TestApplication, from: number, to: number): Promise<void> {
   for (const number of count(from, to)) {
     await app.channel('news').publish(number)
@@ -76,7 +76,7 @@ const waiting = async ({ url }: TestApplication): Promise<number> => {
 
 describe('a live page', () => {
   for (const transport of ['sse', 'poll']) {
-    it(`hears each event once, by ${transport}`, async (t) => {
+    it(`receives each event once, by ${transport}`, async (t) => {
       const { server, first } = await start(t, `?transport=${transport}&since=0`)
       await until(async () => (await heard(first)).length > 0) // Of a cursor from another server it is told.
       assert.deepEqual(await heard(first), ['gap'])
@@ -89,14 +89,14 @@ describe('a live page', () => {
     })
   }
 
-  it('hears 10,000 events at once, and one of 1 MiB', async (t) => {
+  it('receives 10,000 events at once, and one of 1 MiB', async (t) => {
     const { server, first } = await start(t)
     for (const number of count(1, 10_000)) void server.app.channel('news').publish(number)
     await server.app.channel('news').publish('x'.repeat(2 ** 20))
     await until(async () => ((await first.evaluate('heard.length')) as number) >= 1)
     await until(async () => (await first.evaluate('heard.at(-1)?.length')) === 2 ** 20)
     const [first_, ...rest] = (await first.evaluate('heard.slice(0, -1)')) as unknown[]
-    // The channel keeps a thousand: what a reader has not had by then is told as a gap.
+    // The channel keeps a thousand: earlier events that a reader has missed are reported as a gap.
     assert.ok(first_ === 1 || first_ === 'gap')
     assert.deepEqual(rest.slice(1), count(rest[1] as number, 10_000).slice(0, rest.length - 1))
   })
@@ -125,7 +125,7 @@ describe('a live page', () => {
     await until(async () => (await waiting(server)) === 1) // The closed tab's connection ends in its own time.
   })
 
-  it('asks nothing of the server when it is further than a leading tab that is not connected', async (t) => {
+  it('sends no request when it is ahead of a leading tab that is not connected', async (t) => {
     const { server, pages } = await start(t, '', 2)
     const [first, second] = pages as [Page, Page]
     for (const one of pages) await one.evaluate('news.close()')
@@ -138,7 +138,7 @@ describe('a live page', () => {
       window.fetch = (...request) => { asked += 1; return fetch(...request) }
       window.news = follow('/news', { since: ${now} })
     }`)
-    await until(async () => (await second.evaluate('news.state')) === 'waiting') // This the leading tab has told it.
+    await until(async () => (await second.evaluate('news.state')) === 'waiting') // The leading tab has sent it this.
     assert.equal(await second.evaluate('asked'), 0)
     await first.evaluate('news.close()')
     await publish(server, 3, 4)
@@ -146,7 +146,7 @@ describe('a live page', () => {
     assert.deepEqual(await heard(second), [3, 4])
   })
 
-  it('goes on in another tab when the leading one is frozen, and in the frozen one when it is there again', async (t) => {
+  it('continues in another tab when the leading one is frozen, and in the frozen one when it resumes', async (t) => {
     const { server, pages } = await start(t, '', 3)
     const [first, ...rest] = pages as [Page, Page, Page]
     await first.freeze(true)
@@ -162,7 +162,7 @@ describe('a live page', () => {
     await until(async () => (await waiting(server)) === 1)
   })
 
-  it('begins another stream at once, and stays open, when the server renews it', async (t) => {
+  it('starts another stream at once, and stays open, when the server renews it', async (t) => {
     const { server, first } = await start(t, '?shared=false')
     await first.evaluate('news.close()')
     await until(async () => (await waiting(server)) === 0) // Else the one stream below might still be this one.
@@ -174,7 +174,7 @@ describe('a live page', () => {
   })
 
   for (const query of ['?shared=false', '']) {
-    it(`lets go of its connection when its page is left, and goes on when that is shown again${query}`, async (t) => {
+    it(`closes its connection when its page is left, and continues when it is shown again${query}`, async (t) => {
       const { server, first } = await start(t, query)
       await publish(server, 1, 1)
       await until(async () => (await heard(first)).length === 1)
@@ -205,7 +205,7 @@ describe('a live page', () => {
     await until(async () => (await waiting(server)) === 1)
   })
 
-  it('gives a tab that comes later what its page does not show yet, and nothing else', async (t) => {
+  it('gives a later tab only the events that its page does not show yet', async (t) => {
     const { server, first } = await start(t)
     const begun = await server.app.channel('news').last_id
     await publish(server, 1, 5)
@@ -222,7 +222,7 @@ describe('a live page', () => {
     assert.equal(await waiting(server), 1)
   })
 
-  it('has a connection of its own for another address or user, in another browser, and without locks', async (t) => {
+  it('has a separate connection for another address or user, in another browser, and without locks', async (t) => {
     const { server, first } = await start(t)
     await first.evaluate(`[follow('/news', { as: 'ann' }), follow('/news?x=1'), follow('/news', { shared: false })].length`)
     const other = await openPage(t)
@@ -238,7 +238,7 @@ describe('a live page', () => {
     await until(async () => (await waiting(server)) === 6)
   })
 
-  it('remembers its cursor over a reload', async (t) => {
+  it('keeps its cursor across a reload', async (t) => {
     const { server, first } = await start(t, '?remember=true')
     await publish(server, 1, 3)
     await until(async () => (await heard(first)).length === 3)
@@ -249,7 +249,7 @@ describe('a live page', () => {
     assert.deepEqual(await heard(first), [4, 5, 6])
   })
 
-  it('ends at a refusal, a redirect or a page, and comes back after what passes', async (t) => {
+  it('ends at a refusal, a redirect or a page, and reconnects after temporary failures', async (t) => {
     const { first } = await start(t)
     const stateOf = async (status: string): Promise<unknown> => {
       await first.evaluate(`window.one = follow('/answer/${status}', { shared: false })`)
@@ -260,7 +260,7 @@ describe('a live page', () => {
     for (const status of ['408', '425', '429', '500', '503']) assert.equal(await stateOf(status), 'waiting', status)
   })
 
-  it('rests when no tab was visible for five minutes, and is there when one is looked at', async (t) => {
+  it('pauses when no tab was visible for five minutes, and resumes when one becomes visible', async (t) => {
     const { server, pages } = await start(t, '', 2)
     const hide = (hidden: boolean): string => `{
       Object.defineProperty(document, 'hidden', { value: ${hidden}, configurable: true })
@@ -278,7 +278,7 @@ describe('a live page', () => {
     assert.deepEqual(await second.evaluate('states'), ['open', 'hidden', 'connecting', 'open'])
   })
 
-  it('says that it is offline, and goes on where it was', async (t) => {
+  it('reports that it is offline, and continues where it stopped', async (t) => {
     const { server, first } = await start(t)
     await publish(server, 1, 1)
     await until(async () => (await heard(first)).length === 1)

@@ -8,8 +8,8 @@ import { serve } from '../access/support.ts'
 import { openPage, type Page } from '../support/browser.ts'
 import { until } from '../support/until.ts'
 
-/** How the status endpoint answers: as it should, not at all, to somebody signed out, with an HTML page, with a 503. */
-type Mood = 'well' | 'gone' | 'signed out' | 'html' | 'unwell'
+/** How the status endpoint answers: normally, not at all, as if signed out, with an HTML page, with a 503. */
+type Mood = 'well' | 'late' | 'gone' | 'signed out' | 'html' | 'unwell'
 
 interface Started {
   readonly page: Page
@@ -18,6 +18,8 @@ interface Started {
   /** Requests for the status so far. */
   reads: number
   mood: Mood
+  /** Sends the status that was held in the mood 'late'. */
+  release: (() => void) | undefined
   /** Bodies of the requests to switch the trace. */
   readonly switched: unknown[]
 }
@@ -36,7 +38,9 @@ async function start(t: TestContext, prepare: (figures: MonitorFigures) => void 
     if (started.mood === 'signed out') return ctx.redirect('/svc-login')
     if (started.mood === 'html') return ctx.html('<h1>Login</h1>')
     if (started.mood === 'unwell') return ctx.json({ error: 'overloaded' }, 503)
-    return ctx.json(await monitorDocument(port))
+    const document = await monitorDocument(port)
+    if (started.mood === 'late') await new Promise<void>((resolve) => void (started.release = resolve))
+    return ctx.json(document)
   }
   const switchTrace = async (ctx: FullContext): Promise<Reply> => {
     const body = (await ctx.readJson()) as { module: string; enabled: boolean }
@@ -50,26 +54,26 @@ async function start(t: TestContext, prepare: (figures: MonitorFigures) => void 
     { method: 'GET', url: '/svc-status', action: answer },
     { method: 'POST', url: '/svc-trace', action: switchTrace },
   ])
-  const started: Started = { page, figures, url, reads: 0, mood: 'well', switched: [] }
+  const started: Started = { page, figures, url, reads: 0, mood: 'well', release: undefined, switched: [] }
   await page.look(wide)
   await page.open(`${url}/svc-monitor`)
   await until(async () => (await page.evaluate("document.querySelector('.plot svg').hasAttribute('viewBox')")) === true)
   return started
 }
 
-/** Has the page read at once, as when the network is back, and not at its next turn. */
+/** Makes the page read at once, as when the network is back, instead of at its next interval. */
 function readNow(page: Page): Promise<unknown> {
   return page.evaluate("void dispatchEvent(new Event('online'))")
 }
 
-/** The text of the rows that are shown in a table's body. */
+/** The text of the visible rows in a table's body. */
 async function rowsOf(page: Page, id: string): Promise<string[]> {
   const rows = `[...document.querySelectorAll('#${id} tr')].filter((row) => !row.hidden)`
   const texts = `${rows}.map((row) => [...row.cells].map((cell) => cell.textContent).join('|'))`
   return (await page.evaluate(texts)) as string[]
 }
 
-/** The cells of a table's body that stand out: their text, and how. */
+/** The highlighted cells of a table's body: their text, and the kind of highlight. */
 function outstandingIn(page: Page, id: string): Promise<unknown> {
   const states = `[...document.querySelectorAll('#${id} [data-state]:not([data-state=""])')]`
   return page.evaluate(`${states}.map((cell) => [cell.textContent, cell.dataset.state])`)
@@ -80,7 +84,7 @@ function says(page: Page, expected: RegExp): Promise<void> {
 }
 
 describe('the monitor', { concurrency: 3 }, () => {
-  test('the charts have the last 15 minutes when the page opens, before anything is read', async (t) => {
+  test('the charts have the last 15 minutes when the page opens, before the first reading', async (t) => {
     const { page } = await start(t)
     const paths = "[...document.querySelectorAll('.plot path')].map((path) => path.getAttribute('d'))"
     const drawn = (await page.evaluate(paths)) as string[]
@@ -91,7 +95,7 @@ describe('the monitor', { concurrency: 3 }, () => {
     assert.deepEqual(page.errors, [])
   })
 
-  test('a new reading moves the figures, and makes no new element', async (t) => {
+  test('a new reading changes the figures, and creates no new element', async (t) => {
     const { page, figures } = await start(t)
     const count = 'document.querySelectorAll("*").length'
     const before = await page.evaluate(count)
@@ -103,7 +107,7 @@ describe('the monitor', { concurrency: 3 }, () => {
     assert.deepEqual(page.errors, [])
   })
 
-  test('streams, events and sessions are told apart from plain requests, and what went wrong stands out', async (t) => {
+  test('streams, events and sessions are shown apart from plain requests, and failures are highlighted', async (t) => {
     const { page } = await start(t, (figures) => {
       const { status } = figures
       const waits = { count: 1234, p50_ms: 1, p99_ms: 98.7, max_ms: 100 }
@@ -133,7 +137,7 @@ describe('the monitor', { concurrency: 3 }, () => {
     assert.deepEqual(page.errors, [])
   })
 
-  test('several processes have a table, in which the one that does not answer stands out; one process has none', async (t) => {
+  test('several processes have a table, in which an unresponsive one is highlighted; one process has none', async (t) => {
     const { page, figures } = await start(t)
     const panel = 'getComputedStyle(document.getElementById("processes-panel")).display'
     assert.equal(await page.evaluate(panel), 'none')
@@ -169,7 +173,7 @@ describe('the monitor', { concurrency: 3 }, () => {
     assert.deepEqual(page.errors, [])
   })
 
-  test('servers that share an engine have a table, in which those stand out that are not as they should be', async (t) => {
+  test('servers that share an engine have a table, in which those with problems are highlighted', async (t) => {
     const { page, figures } = await start(t)
     const panel = 'getComputedStyle(document.getElementById("nodes-panel")).display'
     assert.equal(await page.evaluate(panel), 'none')
@@ -271,7 +275,7 @@ describe('the monitor', { concurrency: 3 }, () => {
     assert.equal(await page.evaluate("document.querySelectorAll('.reading').length"), 0)
   })
 
-  test('it says when the server is gone, unwell or asks for a sign-in, and recovers by itself', async (t) => {
+  test('it shows when the server is down, failing or requires a sign-in, and recovers automatically', async (t) => {
     const started = await start(t)
     const { page } = started
     const moods = [
@@ -288,13 +292,13 @@ describe('the monitor', { concurrency: 3 }, () => {
       const link = await page.evaluate("document.querySelector('#state a')?.getAttribute('href') ?? ''")
       assert.equal(link, mood === 'signed out' || mood === 'html' ? '/svc-login?next=/svc-monitor' : '')
       started.mood = 'well'
-      if (mood !== 'gone') await readNow(page) // From that it recovers by itself.
+      if (mood !== 'gone') await readNow(page) // It recovers from that automatically.
       await says(page, /^Live$/)
       assert.equal(await page.evaluate('document.title'), 'Monitor · svc')
     }
   })
 
-  test('it rests while it is hidden or held, and reads at once when it goes on', async (t) => {
+  test('it pauses while hidden or held, and reads at once when it resumes', async (t) => {
     const started = await start(t)
     const { page } = started
     const hide = (hidden: boolean) =>
@@ -357,7 +361,7 @@ describe('the monitor', { concurrency: 3 }, () => {
     assert.deepEqual(page.errors, [])
   })
 
-  test('the charts show 1, 5 or 15 minutes, as the pressed button says, and a reload keeps the choice', async (t) => {
+  test('the charts show 1, 5 or 15 minutes, as the pressed button shows, and a reload keeps the choice', async (t) => {
     const { page, figures } = await start(t)
     const pressed = "[...document.querySelectorAll('[data-minutes][aria-pressed=true]')].map((button) => button.textContent)"
     const points = "document.querySelector('.plot path').getAttribute('d').split('L').length"
@@ -418,7 +422,7 @@ describe('the monitor', { concurrency: 3 }, () => {
     assert.deepEqual(page.errors, [])
   })
 
-  test('a log line opens with its stack and request id, stays while others come, and is copied whole', async (t) => {
+  test('a log line opens with its stack and request id, stays while others arrive, and is copied completely', async (t) => {
     const time = Date.UTC(2026, 10, 20, 10, 27, 0, 123)
     const stack = '    Error: why <b>\n    at save (a.js:1:2)'
     const id = '4-YiBWim4s8u00000002'
@@ -476,7 +480,7 @@ describe('the monitor', { concurrency: 3 }, () => {
     assert.deepEqual(page.errors, [])
   })
 
-  test('the routes are sorted by each column over all routes, and without those of the panel unless asked', async (t) => {
+  test('the routes are sorted by each column over all routes, and without those of the panel by default', async (t) => {
     const { page } = await start(t, (given) => {
       const slow = Array.from({ length: 30 }, (_, at) => makeRoute(`slow.${at + 10}`, 100 + at))
       const busy = makeRoute('busy', 1, { count: 1_000_000, errors: 7 })
@@ -506,7 +510,7 @@ describe('the monitor', { concurrency: 3 }, () => {
     assert.deepEqual(page.errors, [])
   })
 
-  test('clients that left a wait stand apart from errors, and what limits refused is there by rule', async (t) => {
+  test('clients that left a wait are shown apart from errors, and refusals by limits by rule', async (t) => {
     const { page, figures } = await start(t, (given) => {
       given.status = {
         ...given.status,
@@ -559,7 +563,7 @@ describe('the monitor', { concurrency: 3 }, () => {
     assert.deepEqual(await page.evaluate(blanks), [])
   })
 
-  test('what is dimmed while the server is gone has a contrast of 4.5 or more, in light and dark', async (t) => {
+  test('text dimmed while the server is down has a contrast of 4.5 or more, in light and dark', async (t) => {
     const started = await start(t, (given) => {
       const { status } = given
       const requests = { total: 9, errors: 2, active: 1 }
@@ -605,7 +609,7 @@ describe('the monitor', { concurrency: 3 }, () => {
     assert.ok(colours.size >= 8, `muted, good, bad and odd are among ${[...colours].join(' ')}`)
   })
 
-  test('a trace switch shows what is, and says below it when it could not be set', async (t) => {
+  test('a trace switch shows the current state, and a message below it when it could not be set', async (t) => {
     const { page, switched } = await start(t)
     const pressed = "[...document.querySelectorAll('#trace [aria-pressed=true]')].map((button) => button.textContent)"
     const buttons = "[...document.querySelectorAll('#trace button')]"
@@ -623,7 +627,27 @@ describe('the monitor', { concurrency: 3 }, () => {
     assert.deepEqual(switched, [{ module: 'app', enabled: false }, { module: 'pool', enabled: true }, all])
   })
 
-  test('warnings stand at the top, and go when there are none', async (t) => {
+  test('a reading that began before a trace switch does not set it back', async (t) => {
+    const started = await start(t)
+    const { page } = started
+    started.mood = 'late'
+    await until(() => started.release !== undefined)
+    started.mood = 'well'
+    await page.evaluate(`{
+      const [button] = [...document.querySelectorAll('#trace button')].filter((each) => each.textContent === 'app')
+      globalThis.seen = []
+      const observer = new MutationObserver(() => seen.push(button.getAttribute('aria-pressed')))
+      observer.observe(button, { attributeFilter: ['aria-pressed'] })
+      button.click()
+    }`)
+    await until(async () => (await page.text('#trace-note')) === 'app: trace off.')
+    started.release?.()
+    const reads = started.reads
+    await until(() => started.reads > reads)
+    assert.deepEqual(await page.evaluate('seen'), ['false'])
+  })
+
+  test('warnings are at the top, and disappear when there are none', async (t) => {
     const { page, figures } = await start(t, (given) => {
       given.status = { ...given.status, warnings: ['the <disk> is full', 'another'] }
     })

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { createApp } from '../../lib/app.ts'
-import { initApplication } from '../../lib/cli/init.ts'
+import { createApp } from '../support/app.ts'
+import { initApplication } from '../../lib/commands/init.ts'
 import { loadConfig } from '../../lib/config/load.ts'
 import { startApplication } from '../support/application.ts'
 import { startBoard } from '../support/board.ts'
@@ -20,7 +20,7 @@ const red =
 
 const violations = ({ errors }: Page): string[] => errors.filter((text) => /Content.Security.Policy|violates/i.test(text))
 
-test('the page that init makes is shown with its style, and nothing of it is against the policy', async (t) => {
+test('the page that init creates is shown with its style, and violates no policy', async (t) => {
   const page = await openPage(t)
   const folder = temporaryFolder()
   initApplication(folder)
@@ -47,7 +47,7 @@ test('the page that init makes is shown with its style, and nothing of it is aga
   assert.equal(await page.evaluate('document.title'), 'It works')
 })
 
-test('every page of the demo is within the policy, live in both ways, and with a picture', async (t) => {
+test('every page of the demo complies with the policy, live in both ways, and with a picture', async (t) => {
   const page = await openPage(t)
   const { url, folder } = await startBoard(t, { 'app.env': 'dev' })
   await signUp(page, url, 'Ann')
@@ -69,7 +69,7 @@ test('every page of the demo is within the policy, live in both ways, and with a
   assert.deepEqual(violations(page), [])
 })
 
-test('a page of another origin reads what SVC_MwCors allows it, errors too, and nothing else', async (t) => {
+test('a page of another origin reads only what SVC_MwCors allows, including errors', async (t) => {
   const page = await openPage(t)
   const { url: own } = await startApplication(t, {
     'routes/a.json': [{ name: 'page', url: '/', action: 'page.html' }],

@@ -1,4 +1,4 @@
-// docs/recipes: the pages that have a script, in Chromium.
+// docs/recipes: the pages with a script, in Chromium.
 import assert from 'node:assert/strict'
 import { copyFileSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { Visitor } from '../support/visitor.ts'
 /** The entries that the page shows. */
 const items = "[...document.querySelectorAll('li')].map((item) => item.innerText).join()"
 
-test('docs/recipes/live-list.md: what one window adds appears in the other, once', async (t) => {
+test('docs/recipes/live-list.md: an entry added in one window appears in the other, once', async (t) => {
   const [ann, bob] = [await openPage(t), await openPage(t)]
   const { url } = await startRecipe(t, 'live-list')
   await ann.open(`${url}/`)
@@ -28,7 +28,7 @@ test('docs/recipes/live-list.md: what one window adds appears in the other, once
   assert.deepEqual([...ann.errors, ...bob.errors].filter((error) => !error.endsWith('/favicon.ico')), [])
 })
 
-/** Adds entries in one window of the recipe and sees them in another, which is not loaded anew; an empty one is refused. */
+/** Adds entries in one window of the recipe and sees them in another without a reload; an empty one is refused. */
 async function addsLive(t: TestContext, name: string, library: string, change?: (text: string) => string): Promise<string> {
   const script = join(root, 'test/hypermedia/node_modules', library)
   assert.ok(existsSync(script), `${library} is not installed: run \`npm ci --prefix test/hypermedia\``)
@@ -60,11 +60,11 @@ async function addsLive(t: TestContext, name: string, library: string, change?: 
   return url
 }
 
-test('docs/recipes/htmx.md: what one window adds appears in the other, and a refused entry says why', async (t) => {
+test('docs/recipes/htmx.md: an entry added in one window appears in the other, and a refused one shows why', async (t) => {
   await addsLive(t, 'htmx', 'htmx.org/dist/htmx.min.js')
 })
 
-test('docs/recipes/datastar.md: what one window adds appears in the other, and no entry writes events', async (t) => {
+test('docs/recipes/datastar.md: an entry added in one window appears in the other, and no entry can inject events', async (t) => {
   const names = { 'datastar-patch-elements': 'datastar-merge-fragments', 'data: elements': 'data: fragments', 'data-on:': 'data-on-' }
   const url = await addsLive(t, 'datastar', '@starfederation/datastar/dist/datastar.js', (text) =>
     Object.entries(names).reduce((changed, [name, older]) => changed.replaceAll(name, older), text))
@@ -76,7 +76,7 @@ test('docs/recipes/datastar.md: what one window adds appears in the other, and n
   assert.ok(text.endsWith('</ul>\n\n'))
 })
 
-test('docs/recipes/sign-in.md: the forms work as they stand', async (t) => {
+test('docs/recipes/sign-in.md: the forms work unchanged', async (t) => {
   const page = await openPage(t)
   const { url } = await startRecipe(t, 'sign-in')
   await page.open(`${url}/sign-up`)

@@ -5,7 +5,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { applicationFolder } from '../cli/application-folder.ts'
+import { applicationFolder } from '../support/application-folder.ts'
 import { openPage } from '../support/browser.ts'
 import { launch } from '../support/launch.ts'
 import { request } from '../support/request.ts'
@@ -13,7 +13,7 @@ import { until } from '../support/until.ts'
 import { setTimeout as delay } from 'node:timers/promises'
 
 const rounds = 20
-/** As long as a person may take between two saves at least. */
+/** The minimum time that a person takes between two saves. */
 const pauseMs = 200
 
 const page = (text: string): string => `<html><head><title>t</title></head><body><h1>${text}</h1></body></html>`
@@ -22,7 +22,7 @@ const routes = (text: string): unknown => [
   { name: 'action', url: '/action', method: 'GET', action: 'action.mjs' },
   { name: 'route', url: '/route', method: 'GET', scope: text, action: 'scope.html' },
 ]
-/** The file that is saved, and what it is then. The answer at the path of its name shows the text. */
+/** The saved file, and its new content. The response at the path of its name shows the text. */
 const kinds = {
   view: { file: 'view.html', content: page },
   action: { file: 'action.mjs', content: (text: string) => `export default (ctx) => ctx.view('shown.html', { text: '${text}' })\n` },

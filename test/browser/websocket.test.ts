@@ -14,7 +14,7 @@ const files = {
   'plain.mjs': "export const websocket = { open: (ws) => ws.send('plain') }",
 }
 
-/** What a page hears of a WebSocket: its protocol with the first message, or the code that it was closed with. */
+/** What a page receives of a WebSocket: its protocol with the first message, or its close code. */
 async function outcome(t: TestContext, path: string, protocols: readonly string[]): Promise<unknown> {
   const page = await openPage(t)
   const { url } = await startApplication(t, files)

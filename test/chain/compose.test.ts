@@ -6,7 +6,7 @@ import { BodyReply, type Reply } from '../../lib/http/reply.ts'
 import { compose, type Action, type Middleware } from '../../lib/chain/compose.ts'
 import { replyOf } from '../../lib/http/returned.ts'
 
-/** As much of a context as a chain touches. */
+/** The parts of a context that a chain uses. */
 function makeContext(): FullContext {
   const ctx = {
     path: '/',
@@ -16,7 +16,7 @@ function makeContext(): FullContext {
       return ctx.reply
     },
   }
-  return ctx as unknown as FullContext // a stand-in with the members that compose.ts asks for
+  return ctx as unknown as FullContext // a stand-in with the members that compose.ts uses
 }
 
 function chainOf(
@@ -36,7 +36,7 @@ function refuse(error: unknown): never {
   assert.fail(String(error))
 }
 
-/** The text of the reply, where the chain may answer at once or later. */
+/** Returns the text of the reply, whether the chain is synchronous or not. */
 async function textOf(outcome: Reply | Promise<Reply>): Promise<string> {
   const reply = await outcome
   return reply instanceof BodyReply ? String(reply.body) : assert.fail('no body')
@@ -58,7 +58,7 @@ describe('a chain', () => {
     assert.deepEqual(steps, ['a in', 'b in', 'c in', 'action', 'c out', 'b out', 'a out'])
   })
 
-  it('answers without a promise when nothing in it is asynchronous', () => {
+  it('returns no promise if nothing in it is asynchronous', () => {
     const pass: Middleware = (_ctx, next) => next()
     assert.ok(chainOf([], () => 'x')(makeContext()) instanceof BodyReply)
     assert.ok(chainOf([pass, pass], () => 'x')(makeContext()) instanceof BodyReply)
@@ -66,14 +66,14 @@ describe('a chain', () => {
     assert.ok(chainOf([async (_ctx, next) => next()], () => 'x')(makeContext()) instanceof Promise)
   })
 
-  it('serves many requests, each for itself', async () => {
+  it('serves many concurrent requests independently', async () => {
     const chain = chainOf([async (_ctx, next) => next()], async (ctx) => ctx.path)
     const contexts = Array.from({ length: 20 }, (_, at) => Object.assign(makeContext(), { path: `/${at}` }))
     const texts = await Promise.all(contexts.map((ctx) => textOf(chain(ctx))))
     assert.deepEqual(texts, contexts.map((ctx) => ctx.path))
   })
 
-  it('takes what a middleware replied without calling next, and does not run what is below', async () => {
+  it('uses the reply of a middleware that does not call next, and does not run the layers below', async () => {
     const never = (): never => assert.fail('it ran')
     const stops: Middleware[] = [(ctx) => void replyOf(ctx, 'stop'), async (ctx) => void replyOf(ctx, 'stop')]
     for (const stop of stops) assert.equal(await textOf(chainOf([stop, never], never)(makeContext())), 'stop')
@@ -84,13 +84,13 @@ describe('a chain', () => {
     assert.equal(await textOf(chain(makeContext())), 'second')
   })
 
-  it('is 404 when nobody answers', async () => {
+  it('is 404 without a reply', async () => {
     const isNotFound = { status: 404 }
     assert.throws(() => chainOf([() => {}], () => 'x')(makeContext()), isNotFound)
     await assert.rejects(async () => chainOf([async () => {}], () => 'x')(makeContext()), isNotFound)
   })
 
-  it('takes thenables that are no promises from middleware and actions', async () => {
+  it('accepts thenables other than promises from middleware and actions', async () => {
     const thenable = { then: (resolve: (value: unknown) => void) => resolve('later') }
     const lazy: Middleware = (_ctx, next) => ({ then: (resolve: () => void) => (next(), resolve()) }) as Promise<void>
     assert.equal(await textOf(chainOf([], () => thenable)(makeContext())), 'later')
@@ -101,7 +101,7 @@ describe('a chain', () => {
 })
 
 describe('a failing chain', () => {
-  it('passes on what is thrown before next, after it, and by the action', async () => {
+  it('passes on errors thrown before next, after it, and by the action', async () => {
     const boom = new Error('boom')
     const throws = (): never => {
       throw boom
@@ -118,7 +118,7 @@ describe('a failing chain', () => {
     await assert.rejects(async () => chainOf([async (_ctx, next) => next()], () => Promise.reject(boom))(makeContext()), boom)
   })
 
-  it('lets a middleware answer in place of a failure below it', async () => {
+  it('lets a middleware reply instead of a failure below it', async () => {
     const rescue: Middleware = async (ctx, next) => {
       try {
         await next()
@@ -130,7 +130,7 @@ describe('a failing chain', () => {
     assert.equal(await textOf(chainOf([outer, rescue, outer], reject('boom'))(makeContext())), 'saved from boom')
   })
 
-  it('does not lose a failure that a middleware caught without setting a reply', async () => {
+  it('keeps a failure that a middleware caught without setting a reply', async () => {
     const swallowing: Middleware = async (_ctx, next) => {
       try {
         await next()
@@ -147,17 +147,17 @@ describe('a failing chain', () => {
     }
   })
 
-  it('does not lose a failure that nobody waited for and that came before the end', async () => {
-    const careless: Middleware = async (_ctx, next) => {
+  it('keeps a failure that was not awaited and that came before the end', async () => {
+    const notWaiting: Middleware = async (_ctx, next) => {
       void next()
       await soon()
     }
-    await assert.rejects(async () => chainOf([careless], reject('lost?'))(makeContext()), { message: 'lost?' })
-    const replied: Middleware = (ctx, next) => (replyOf(ctx, 'early'), careless(ctx, next))
+    await assert.rejects(async () => chainOf([notWaiting], reject('lost?'))(makeContext()), { message: 'lost?' })
+    const replied: Middleware = (ctx, next) => (replyOf(ctx, 'early'), notWaiting(ctx, next))
     await assert.rejects(async () => chainOf([replied], reject('lost?'))(makeContext()), { message: 'lost?' })
   })
 
-  it('says that next() was called twice, and by whom', async () => {
+  it('reports that next() was called twice, and by which middleware', async () => {
     const twice: Middleware = async (_ctx, next) => {
       await next()
       await next()
@@ -170,23 +170,23 @@ describe('a failing chain', () => {
     assert.throws(() => chainOf([pass, (_ctx, next) => (void next(), next())], () => 'x')(makeContext()), { message })
   })
 
-  it('says that next() was not waited for, and answers once all is done', async () => {
-    const said: string[] = []
-    const forgetful: Middleware = (_ctx, next) => void next()
+  it('reports a next() that was not awaited, and answers once everything is done', async () => {
+    const misuses: string[] = []
+    const notAwaiting: Middleware = (_ctx, next) => void next()
     const pass: Middleware = (_ctx, next) => next()
     const action = async (): Promise<string> => {
       await soon()
       return 'at last'
     }
-    const chain = chainOf([forgetful, pass], action, undefined, (message) => said.push(message))
+    const chain = chainOf([notAwaiting, pass], action, undefined, (message) => misuses.push(message))
     assert.equal(await textOf(chain(makeContext())), 'at last')
-    assert.deepEqual(said, ['middleware layer0 returned before next() was done: write `await next()` in it'])
+    assert.deepEqual(misuses, ['middleware layer0 returned before next() was done: write `await next()` in it'])
   })
 
-  it('lets those before a middleware that did not wait go on only when all below it is done', async () => {
-    for (const forgetful of [(_ctx, next) => void next(), async (_ctx, next) => void next()] as Middleware[]) {
+  it('continues above a middleware that did not wait only when everything below has ended', async () => {
+    for (const notAwaiting of [(_ctx, next) => void next(), async (_ctx, next) => void next()] as Middleware[]) {
       const steps: string[] = []
-      const said: string[] = []
+      const misuses: string[] = []
       const saving: Middleware = async (_ctx, next) => {
         await next()
         steps.push('saved')
@@ -196,15 +196,15 @@ describe('a failing chain', () => {
         steps.push('acted')
         return 'done'
       }
-      const chain = chainOf([saving, forgetful, saving], action, undefined, (message) => said.push(message))
+      const chain = chainOf([saving, notAwaiting, saving], action, undefined, (message) => misuses.push(message))
       assert.equal(await textOf(chain(makeContext())), 'done')
       assert.deepEqual(steps, ['acted', 'saved', 'saved'])
-      assert.deepEqual(said, ['middleware layer1 returned before next() was done: write `await next()` in it'])
+      assert.deepEqual(misuses, ['middleware layer1 returned before next() was done: write `await next()` in it'])
     }
   })
 
-  it('waits for what a middleware left behind that threw, where another one has answered', async () => {
-    const said: string[] = []
+  it('waits for unfinished work of a middleware that threw, if another middleware has replied', async () => {
+    const misuses: string[] = []
     const steps: string[] = []
     const catching: Middleware = async (ctx, next) => {
       try {
@@ -221,28 +221,28 @@ describe('a failing chain', () => {
       await soon()
       steps.push('acted')
     }
-    const chain = chainOf([catching, throwing], action, undefined, (message) => said.push(message))
+    const chain = chainOf([catching, throwing], action, undefined, (message) => misuses.push(message))
     await chain(makeContext())
     assert.deepEqual(steps, ['acted'])
-    assert.deepEqual(said, ['middleware layer1 returned before next() was done: write `await next()` in it'])
+    assert.deepEqual(misuses, ['middleware layer1 returned before next() was done: write `await next()` in it'])
   })
 
-  it('fails with what failed below a middleware that did not wait', async () => {
+  it('fails with the failure below a middleware that did not wait', async () => {
     const later: unknown[] = []
-    const forgetful: Middleware = (_ctx, next) => void next()
+    const notAwaiting: Middleware = (_ctx, next) => void next()
     const action = async (): Promise<never> => {
       await soon()
       throw new Error('not too late')
     }
-    const chain = chainOf([forgetful, forgetful], action, (error) => later.push(error))
+    const chain = chainOf([notAwaiting, notAwaiting], action, (error) => later.push(error))
     await assert.rejects(async () => chain(makeContext()), { message: 'not too late' })
     assert.deepEqual(later, [])
   })
 
-  it('tells a failure below that comes after the middleware above has thrown', async () => {
+  it('reports a failure below that comes after the middleware above has thrown', async () => {
     for (const late of ['sync', 'async']) {
       const later: unknown[] = []
-      const careless: Middleware = (_ctx, next) => {
+      const notWaiting: Middleware = (_ctx, next) => {
         void next()
         if (late === 'sync') throw new Error('first')
         return Promise.reject(new Error('first'))
@@ -251,7 +251,7 @@ describe('a failing chain', () => {
         await soon()
         throw new Error('second')
       }
-      const chain = chainOf([careless], action, (error) => later.push(error))
+      const chain = chainOf([notWaiting], action, (error) => later.push(error))
       await assert.rejects(async () => chain(makeContext()), { message: 'first' })
       await soon()
       await soon()
@@ -259,7 +259,7 @@ describe('a failing chain', () => {
     }
   })
 
-  it('does not run what is below a middleware that calls next() after the answer, and says so', async () => {
+  it('does not run the layers below a middleware that calls next() after the response, and reports it', async () => {
     const later: unknown[] = []
     const timed: Middleware = (ctx, next) => {
       replyOf(ctx, 'at once')

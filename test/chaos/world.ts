@@ -8,7 +8,7 @@
  */
 import type { TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { applicationFolder } from '../cli/application-folder.ts'
+import { applicationFolder } from '../support/application-folder.ts'
 import { keptNode, type Node } from '../support/nodes.ts'
 import { startNginx } from '../support/proxies.ts'
 import { failOver, startName, startPair, type EngineName } from '../support/redis-pair.ts'

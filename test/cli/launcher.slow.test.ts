@@ -11,11 +11,11 @@ import { request } from '../support/request.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const runsTypeScript = Boolean((process.features as { typescript?: string | false }).typescript)
-/** Makes a Node that could run TypeScript behave as one that cannot. */
+/** Makes a Node with TypeScript support behave like one without. */
 const withoutTypeScript = runsTypeScript ? ['--no-experimental-strip-types'] : []
 const node = process.versions.node
 
-/** Runs a program of a folder with Node. */
+/** Runs a program in a folder with Node. */
 function run(folder: string, args: string[], nodeOptions: string[] = [], env: Record<string, string> = {}): object {
   const { NODE_OPTIONS: _, ...inherited } = process.env
   const options = { cwd: folder, encoding: 'utf8', env: { ...inherited, ...env } } as const
@@ -26,7 +26,7 @@ function run(folder: string, args: string[], nodeOptions: string[] = [], env: Re
 const printsVersion = { status: 0, stdout: `svc ${version}\n`, stderr: '' }
 const refuses = (reason: string): object => ({ status: 1, stdout: '', stderr: `Cannot start svc: ${reason}\n` })
 
-/** A copy of what is tracked and needed to build and run. */
+/** Copies the tracked files needed to build and run. */
 function copyCheckout(folder: string, names = ['bin', 'lib', 'routes', 'svc.json', 'package.json', 'tsconfig.json', 'tsconfig.build.json']): string {
   for (const name of names) cpSync(join(root, name), join(folder, name), { recursive: true, preserveTimestamps: true })
   return folder
@@ -49,7 +49,7 @@ describe('the launcher', () => {
     return copyCheckout(folder)
   }
 
-  it('runs lib as it is where Node runs TypeScript, with no build and no word of warning', () => {
+  it('runs lib directly if Node runs TypeScript, without a build or a warning', () => {
     const folder = copyCheckout(temporaryFolder())
     const tsx = import.meta.resolve('tsx')
     const options = runsTypeScript ? [] : ['--import', tsx]
@@ -57,7 +57,7 @@ describe('the launcher', () => {
     assert.deepEqual(run(folder, ['bin/svc.js', '--version'], [], { NODE_OPTIONS: `--import ${tsx}` }), printsVersion)
   })
 
-  it('says on a Node that is too old which it needs, whatever else is wrong, and runs nothing', () => {
+  it('names the required version on a Node that is too old, before any other problem, and runs nothing', () => {
     const folder = copyCheckout(temporaryFolder())
     for (const old of ['18.20.8', '20.18.1', '12.22.12']) {
       const versions = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${old}' } })`
@@ -81,14 +81,14 @@ describe('the launcher', () => {
     assert.doesNotMatch(server.stdout(), /ERROR/)
   })
 
-  it('runs dist elsewhere', () => {
+  it('runs dist otherwise', () => {
     const folder = copyBuilt(temporaryFolder())
     assert.deepEqual(run(folder, ['bin/svc.js', '--version'], withoutTypeScript), printsVersion)
     rmSync(join(folder, 'lib'), { recursive: true })
     assert.deepEqual(run(folder, ['bin/svc.js', '--version'], withoutTypeScript), printsVersion)
   })
 
-  it('refuses a dist that is missing, half made, or older than lib', () => {
+  it('refuses a dist that is missing, incomplete, or older than lib', () => {
     const missing = copyCheckout(temporaryFolder())
     const reason = `dist/ is missing, and Node ${node} does not run TypeScript: run \`npm run build\``
     assert.deepEqual(run(missing, ['bin/svc.js'], withoutTypeScript), refuses(reason))
@@ -103,7 +103,7 @@ describe('the launcher', () => {
     assert.deepEqual(run(stale, ['bin/svc.js'], withoutTypeScript), refuses(older))
   })
 
-  it('is mended by the build that it asks for', () => {
+  it('works after the build that it requests', () => {
     const folder = copyCheckout(temporaryFolder())
     symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
     assert.equal((run(folder, ['bin/build.js']) as { status: number }).status, 0)
@@ -111,7 +111,7 @@ describe('the launcher', () => {
   })
 
   describe('the build', () => {
-    it('without the compiler fails and says what to do', () => {
+    it('without the compiler fails with a remedy', () => {
       const folder = copyBuilt(temporaryFolder())
       const { status, stderr } = run(folder, ['bin/build.js']) as { status: number; stderr: string }
       assert.equal(status, 1)
@@ -119,7 +119,7 @@ describe('the launcher', () => {
       assert.ok(statSync(join(folder, 'dist/built')).isFile())
     })
 
-    it('when installed without the compiler is needed only where Node does not run TypeScript', () => {
+    it('when installed without the compiler is needed only if Node does not run TypeScript', () => {
       const folder = copyCheckout(temporaryFolder())
       const prepare = (options: string[]): object => run(folder, ['bin/build.js', '--if-needed'], options)
       assert.equal((prepare(withoutTypeScript) as { status: number }).status, 1)
@@ -139,7 +139,7 @@ describe('the launcher', () => {
     })
   })
 
-  it('installed from its package runs dist, makes an application, serves it, and can be imported', async (t) => {
+  it('installed from its package runs dist, creates an application, serves it, and can be imported', async (t) => {
     const folder = temporaryFolder()
     const npm = (args: string[], cwd: string): string =>
       execFileSync('npm', args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })

@@ -12,31 +12,31 @@ import { complaintsIn } from '../support/log-lines.ts'
 import { request } from '../support/request.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
-import { applicationFolder } from './application-folder.ts'
+import { applicationFolder } from '../support/application-folder.ts'
 
-describe('the words that start nothing', () => {
+describe('the commands that start no server', () => {
   it('prints help and version on standard output, with status 0', async (t) => {
     const cwd = temporaryFolder()
     assert.deepEqual(await runLauncher(t, ['--help'], { cwd }), { status: 0, stdout: helpText, stderr: '' })
     assert.deepEqual(await runLauncher(t, ['-v'], { cwd }), { status: 0, stdout: `svc ${version}\n`, stderr: '' })
   })
 
-  it('says on standard error what is wrong with the usage, with the help, with status 2', async (t) => {
+  it('prints wrong usage on standard error, with the help, with status 2', async (t) => {
     const cwd = temporaryFolder()
     const { status, stdout, stderr } = await runLauncher(t, ['strat'], { cwd })
     assert.deepEqual([status, stdout], [2, ''])
     assert.equal(stderr, `unknown word "strat": did you mean start?\n\n${helpText}`)
   })
 
-  it('makes an application that passes its check and runs in prod and in dev', async (t) => {
+  it('creates an application that passes its check and runs in prod and in dev', async (t) => {
     const cwd = temporaryFolder()
     const made = await runLauncher(t, ['init', 'app'], { cwd })
     assert.deepEqual([made.status, made.stderr], [0, ''])
-    assert.match(made.stdout, /^Made in .*app:\n {2}svc\.json\n/)
+    assert.match(made.stdout, /^Created in .*app:\n {2}svc\.json\n/)
 
     const again = await runLauncher(t, ['init', 'app'], { cwd })
     assert.deepEqual([again.status, again.stdout], [1, ''])
-    assert.match(again.stderr, /^Cannot make an application in .*app: it is not empty/)
+    assert.match(again.stderr, /^Cannot create an application in .*app: it is not empty/)
 
     const folder = join(cwd, 'app')
     const before = readFileSync(join(folder, 'svc.json'), 'utf8')
@@ -56,14 +56,14 @@ describe('the words that start nothing', () => {
       assert.equal(await server.ended, 0)
       assert.equal(server.stderr(), '')
       const complaints = complaintsIn(server.stdout().split('\n'))
-      // A new server has no admin yet, and says so where that matters.
+      // A new server has no admin yet, and logs it in prod.
       assert.deepEqual(complaints.filter((line) => env === 'dev' || !line.includes('the admin panel is not set up')), [])
     }
     assert.equal(readFileSync(join(folder, 'svc.json'), 'utf8'), before)
   })
 })
 
-describe('which configuration counts', () => {
+describe('the choice of the configuration', () => {
   const answer = (text: string): string => `export default () => '${text}'`
 
   it('takes --config before $SVC_CONFIG before svc.json of the working directory', async (t) => {
@@ -82,14 +82,14 @@ describe('which configuration counts', () => {
     }
   })
 
-  it('takes the one that comes with the server when there is none in the working directory', async (t) => {
+  it('takes the one shipped with the server if there is none in the working directory', async (t) => {
     const cwd = temporaryFolder()
     const { status, stdout } = await runLauncher(t, ['routes'], { cwd })
     assert.equal(status, 0)
     assert.match(stdout, /^board\.home +GET +\/ /m)
   })
 
-  it('ends with 78 when the file that was named is not there, whatever the word', async (t) => {
+  it('exits with 78 if the named file does not exist, for every command', async (t) => {
     const cwd = applicationFolder()
     const file = join(cwd, 'none.json')
     for (const word of ['start', 'check', 'routes', 'passwd']) {
@@ -102,7 +102,7 @@ describe('which configuration counts', () => {
     assert.ok(!existsSync(file))
   })
 
-  it('names its configuration in the first line, and says that it runs the demo where nothing else is there', async (t) => {
+  it('names its configuration in the first line, and logs that it runs the demo if there is no other', async (t) => {
     const cwd = applicationFolder()
     for (const [folder, isDemo] of [[cwd, false], [temporaryFolder(), true]] as const) {
       const server = launch(t, ['start', '--port=0', '--env=dev'], { cwd: folder })
@@ -115,16 +115,16 @@ describe('which configuration counts', () => {
     }
   })
 
-  it('lets host, port and environment of the command line stand above the file', async (t) => {
+  it('lets host, port and environment of the command line override the file', async (t) => {
     const files = { 'home.mjs': 'export default () => { throw new Error("the reason") }' }
-    const cwd = applicationFolder(files, { 'server.host': '192.0.2.1', 'server.port': 1 }) // An address that nobody has.
+    const cwd = applicationFolder(files, { 'server.host': '192.0.2.1', 'server.port': 1 }) // a documentation address
     const server = launch(t, ['--host', '127.0.0.1', '--env', 'dev', 'start', '--port', '0'], { cwd })
     const url = await server.listening()
     assert.match(url, /^http:\/\/127\.0\.0\.1:[1-9][0-9]+$/)
     assert.match((await request(url)).text, /the reason/)
   })
 
-  it('tells every wrong value, and `check` the files that others name too, status 78, and leaves the file as it is', async (t) => {
+  it('reports every invalid value, `check` also the files named by others, with status 78, and keeps the file unchanged', async (t) => {
     const text = '{"log": {"level": "loud", "max_size_mb": -3}, "serve": {"port": 1}, \n"paths.public": "gone", "server.tls.cert": "a"}'
     const cwd = applicationFolder({ 'svc.json': text })
     for (const word of ['start', 'check', 'routes']) {
@@ -148,7 +148,7 @@ describe('which configuration counts', () => {
     assert.ok(!existsSync(join(cwd, '.logs')))
   })
 
-  it('refuses wrong route and middleware files with status 78 and the reason in the log', async (t) => {
+  it('refuses invalid route and middleware files with status 78 and the reason in the log', async (t) => {
     const rows: [files: Record<string, unknown>, reasons: RegExp[]][] = [
       [{ 'routes/b.json': '{', 'routes/c.json': {} }, [/b\.json: it is not valid JSON/, /c\.json: /]],
       [{ 'routes/middleware/config.json': { load: 'a.js' } }, [/middleware\/config\.json: load must be a list/]],
@@ -173,7 +173,7 @@ describe('which configuration counts', () => {
     }
   })
 
-  it('starts without a wrong record, and says so', async (t) => {
+  it('starts without an invalid record, and logs it', async (t) => {
     const cwd = applicationFolder({ 'routes/b.json': [{ name: 'b', url: 'b', action: 'b.mjs' }] })
     const server = launch(t, [], { cwd })
     assert.equal((await request(await server.listening())).text, 'home')
@@ -181,8 +181,8 @@ describe('which configuration counts', () => {
   })
 })
 
-describe('a server that cannot go on', () => {
-  it('ends with 1 when the port is taken', async (t) => {
+describe('a server that cannot continue', () => {
+  it('exits with 1 when the port is in use', async (t) => {
     const other = createServer().listen(0, '127.0.0.1')
     t.after(() => other.close())
     await once(other, 'listening')
@@ -192,7 +192,7 @@ describe('a server that cannot go on', () => {
     assert.match(stdout, new RegExp(`\\[FATAL\\] \\[server\\] .*${port}`))
   })
 
-  it('says why on standard error when its log does not go to the console', async (t) => {
+  it('reports why on standard error if its log does not go to the console', async (t) => {
     const other = createServer().listen(0, '127.0.0.1')
     t.after(() => other.close())
     await once(other, 'listening')
@@ -221,7 +221,7 @@ describe('a server that cannot go on', () => {
     })
   }
 
-  it('says so on standard error too when the log does not go there, alone and as the primary of several', async (t) => {
+  it('reports it on standard error too if the log does not go there, as a single process and as a primary', async (t) => {
     const code = "setInterval(() => { if (process.listenerCount('uncaughtException') > 0) throw Error('gone wrong') }, 20)"
     const preload = encodeURIComponent(`if (process.env.SVC_PROCESS === undefined) ${code}`)
     for (const count of [1, 2]) {
@@ -234,7 +234,7 @@ describe('a server that cannot go on', () => {
     }
   })
 
-  it('tells a thrown value that is no Error', async (t) => {
+  it('reports a thrown value that is not an Error', async (t) => {
     const cwd = applicationFolder({
       'routes/middleware/config.json': { load: ['feed.mjs'] },
       'routes/middleware/feed.mjs': 'export function setup() { setTimeout(() => { throw "only words" }, 20) }',
@@ -244,7 +244,7 @@ describe('a server that cannot go on', () => {
     assert.match(stdout, /\[FATAL\] \[error\] uncaughtException: only words\n/)
   })
 
-  it('flushes what was logged in the very turn in which it exits', async (t) => {
+  it('flushes lines logged in the turn in which it exits', async (t) => {
     const cwd = applicationFolder({
       'routes/middleware/config.json': { load: ['feed.mjs'] },
       'routes/middleware/feed.mjs':
@@ -255,7 +255,7 @@ describe('a server that cannot go on', () => {
   })
 })
 
-describe('a console that is gone', () => {
+describe('a closed console', () => {
   it('does not stop the server when the reader of its output leaves', async (t) => {
     const cwd = applicationFolder({ 'home.mjs': "export default ({ log }) => { log('asked'); return 'home' }" })
     const server = launch(t, [], { cwd })

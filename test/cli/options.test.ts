@@ -22,6 +22,10 @@ const right: readonly [args: string, command: Command][] = [
   ['--env prod', { word: 'start', config: undefined, overrides: { 'app.env': 'prod' } }],
   ['permissions', { word: 'permissions', write: [], ...none }],
   ['--write a permissions --write=-b', { word: 'permissions', write: ['a', '-b'], ...none }],
+  ['types', { word: 'types', checks: false, ...none }],
+  ['types --check', { word: 'types', checks: true, ...none }],
+  ['openapi', { word: 'openapi', out: undefined, ...none }],
+  ['--out a.json openapi --config b.json', { word: 'openapi', out: 'a.json', config: 'b.json', overrides: {} }],
   ['init app', { word: 'init', folder: 'app', typeScript: false }],
   ['init app --ts', { word: 'init', folder: 'app', typeScript: true }],
   ['--ts init app', { word: 'init', folder: 'app', typeScript: true }],
@@ -47,6 +51,10 @@ const wrong: readonly [args: string, error: string][] = [
   ['init a --port 1', 'init does not take --port'],
   ['start --ts', 'start does not take --ts'],
   ['--ts', 'start does not take --ts'],
+  ['check --out a', 'check does not take --out'],
+  ['openapi --check', 'openapi does not take --check'],
+  ['openapi --out=', '--out needs a value'],
+  ['types a', 'types takes no more arguments, but got "a"'],
   ['check --write a', 'check does not take --write'],
   ['init a --write a', 'init does not take --write'],
   ['permissions --write=', '--write needs a value'],
@@ -68,7 +76,7 @@ const wrong: readonly [args: string, error: string][] = [
 
 const split = (args: string): string[] => args.split(' ').filter((arg) => arg !== '')
 
-test('reads the word and the options, before and after it', () => {
+test('reads the command and the options, before and after it', () => {
   for (const [args, command] of right) assert.deepEqual(parseOptions(split(args)), command, args)
 })
 
@@ -87,7 +95,7 @@ const namedByNode: readonly [args: string, part: string][] = [
   ['--help=yes', '--help'],
 ]
 
-test('an unknown option, or one with a value too few or too many, is named', () => {
+test('names an unknown option, or one with a missing or superfluous value', () => {
   for (const [args, part] of namedByNode) {
     const command = parseOptions(split(args))
     assert.ok(command.word === 'usage' && command.error.includes(part), JSON.stringify(command))
@@ -100,7 +108,7 @@ test('an empty folder and an empty value are wrong usage', () => {
   assert.equal(parseOptions(['']).word, 'usage')
 })
 
-test('the help names every word and option and fits a terminal', () => {
+test('the help lists every command and option and fits a terminal', () => {
   const options = ['--config', '--host', '--port', '--env', '--help', '--version']
   for (const part of ['start', 'check', 'routes', 'init DIR', ...options]) assert.ok(helpText.includes(part), part)
   assert.deepEqual(helpText.split('\n').filter((line) => line.length > 80), [])

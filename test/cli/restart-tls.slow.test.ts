@@ -4,7 +4,7 @@ import { copyFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { connect, type TLSSocket } from 'node:tls'
-import { applicationFolder } from './application-folder.ts'
+import { applicationFolder } from '../support/application-folder.ts'
 import { makeCertificate } from '../support/certificate.ts'
 import { startClient } from '../support/keep-alive-client.ts'
 import { launch } from '../support/launch.ts'
@@ -15,7 +15,7 @@ import { clientFrame } from '../websocket/frames.ts'
 
 const tls = { 'server.tls.cert': 'tls/cert.pem', 'server.tls.key': 'tls/key.pem' }
 
-/** A server of HTTPS in a process of its own; `use` puts a new certificate with that name in the place of the old one. */
+/** Starts an HTTPS server in a separate process; `use` replaces the certificate with a new one for that name. */
 async function startSecure(t: TestContext) {
   const folder = applicationFolder({ ...waitingApplication, 'tls/.keep': '' }, { ...tls, 'log.level': 'info' })
   const use = (name: string): void => {
@@ -41,7 +41,7 @@ async function startSecure(t: TestContext) {
     return subject.CN
   }
   let reloads = 0
-  /** Sends SIGHUP; resolves with the lines of the log that it led to. */
+  /** Sends SIGHUP; resolves with the resulting log lines. */
   const reload = async (): Promise<string> => {
     const before = server.stdout().length
     reloads += 1
@@ -52,7 +52,7 @@ async function startSecure(t: TestContext) {
   return { url, folder, server, use, open, served, reload }
 }
 
-/** Sends on a connection and gathers what comes. */
+/** Sends on a connection and collects the response. */
 function converse(socket: TLSSocket, text: string | Uint8Array): () => string {
   let received = ''
   socket.setEncoding('latin1').on('data', (piece: string) => (received += piece))
@@ -63,7 +63,7 @@ function converse(socket: TLSSocket, text: string | Uint8Array): () => string {
 const ask = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: h\r\n\r\n`
 
 describe('a certificate that is renewed', () => {
-  it('is taken up on SIGHUP without a failed request, on connections that are open and on new ones', async (t) => {
+  it('is applied on SIGHUP without a failed request, on open connections and on new ones', async (t) => {
     const { url, use, served, reload } = await startSecure(t)
     const kept = startClient({ url, connections: 10 })
     const fresh = startClient({ url, connections: 4, keepAlive: false })
@@ -77,7 +77,7 @@ describe('a certificate that is renewed', () => {
     assert.deepEqual([(await kept.stop()).failed, (await fresh.stop()).failed], [[], []])
   })
 
-  it('leaves the old one in use where it is wrong, and says why, without a failed request', async (t) => {
+  it('keeps the old one in use if it is invalid, with the reason, without a failed request', async (t) => {
     const { url, folder, server, use, served, reload } = await startSecure(t)
     const clients = [startClient({ url, connections: 5 }), startClient({ url, connections: 2, keepAlive: false })]
     const other = makeCertificate(folder, 'other')
@@ -101,7 +101,7 @@ describe('a certificate that is renewed', () => {
     assert.equal(await server.ended, 0)
   })
 
-  it('does not disturb a long poll, a stream and a WebSocket that are open', async (t) => {
+  it('does not disturb an open long poll, stream and WebSocket', async (t) => {
     const { use, open, reload } = await startSecure(t)
     const poll = converse(await open(), ask('/poll'))
     const stream = converse(await open(), ask('/events'))

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { applicationFolder } from './application-folder.ts'
+import { applicationFolder } from '../support/application-folder.ts'
 import { startClient } from '../support/keep-alive-client.ts'
 import { serviceManager, type ServiceManager } from '../support/service-manager.ts'
 import { until } from '../support/until.ts'
@@ -11,8 +11,8 @@ async function manager(t: TestContext): Promise<ServiceManager> {
   return serviceManager(t, { cwd: applicationFolder(files) })
 }
 
-describe('a restart on a socket that the service manager keeps', () => {
-  it('fails no request of clients that keep their connections', async (t) => {
+describe('a restart on a socket kept by the service manager', () => {
+  it('fails no request of clients with keep-alive connections', async (t) => {
     const service = await manager(t)
     let pid = await service.start()
     const client = startClient({ url: `http://127.0.0.1:${service.port}/`, connections: 20 })

@@ -1,4 +1,4 @@
-/** What a start says of the run before it, and of the program that has started it. */
+/** What a start logs about the previous run, and about the program that has started it. */
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { listen } from '../support/listen.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
 
-const ill = /\[WARN \] \[server\] the last run, process \d+ since \S+, did not end well: /
+const ill = /\[WARN \] \[server\] the last run, process \d+ since \S+, did not stop cleanly: /
 
 function folderWith(config: object): string {
   const folder = temporaryFolder()
@@ -18,7 +18,7 @@ function folderWith(config: object): string {
 }
 
 for (const processes of [1, 2]) {
-  test(`after a run that was killed there is a line, after one that was stopped there is none: ${processes} processes`, async (t) => {
+  test(`logs a line after a killed run, and none after a stopped one: ${processes} processes`, async (t) => {
     const cwd = folderWith({ 'server.processes': processes })
     let before: NodeJS.Signals | undefined
     for (const signal of ['SIGTERM', 'SIGKILL', 'SIGTERM', 'SIGTERM'] as const) {
@@ -32,7 +32,7 @@ for (const processes of [1, 2]) {
     }
   })
 
-  test(`a port that is taken is told with the reason and what to do, without a stack: ${processes} processes`, async (t) => {
+  test(`reports a port in use with the reason and a remedy, without a stack: ${processes} processes`, async (t) => {
     const port = await listen(t, createServer())
     const cwd = folderWith({ 'server.processes': processes, 'server.port': port })
     const { status, stdout } = await runLauncher(t, [], { cwd })
@@ -42,7 +42,7 @@ for (const processes of [1, 2]) {
   })
 }
 
-/** A program that runs the server as workers of its own cluster, as pm2 does. */
+/** A program that runs the server as workers of its cluster, as pm2 does. */
 const cluster = (launcher: string, env: object): string => `
   import cluster from 'node:cluster'
   cluster.setupPrimary({ exec: ${JSON.stringify(launcher)}, execArgv: ${JSON.stringify(optionsOfTarget())} })
@@ -52,7 +52,7 @@ const cluster = (launcher: string, env: object): string => `
   process.on('SIGTERM', () => Object.values(cluster.workers).forEach((worker) => worker.kill()))
 `
 
-test('a server that another program runs twice in a cluster warns of it; one alone does not; several of each are refused', async (t) => {
+test('a server run twice in a cluster by another program warns; a single one does not; several of each are refused', async (t) => {
   const warning = /\[WARN \] \[config\] another program \(pm2 -i\?\) runs this server as a worker of node:cluster: /
   for (const [config, env, warns] of [[{}, {}, true], [{}, { instances: '1' }, false]] as const) {
     const cwd = folderWith(config)

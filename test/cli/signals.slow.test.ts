@@ -9,7 +9,7 @@ import { writeFiles } from '../support/application.ts'
 import { launch, optionsOfTarget } from '../support/launch.ts'
 import { request } from '../support/request.ts'
 import { until } from '../support/until.ts'
-import { applicationFolder } from './application-folder.ts'
+import { applicationFolder } from '../support/application-folder.ts'
 
 const slow = {
   'home.mjs': `let go
@@ -25,7 +25,7 @@ const text = (folder: string, file: string): string => readFileSync(join(folder,
 
 describe('SIGTERM and SIGINT', () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    it(`${signal} lets a running request end, then the server ends with 0 and its log is whole`, async (t) => {
+    it(`${signal} lets a running request finish, then the server exits with 0 and its log is complete`, async (t) => {
       const cwd = applicationFolder(slow)
       const server = launch(t, [], { cwd })
       const url = await server.listening()
@@ -51,7 +51,7 @@ describe('SIGTERM and SIGINT', () => {
     })
   }
 
-  it('a second one ends the server at once, with 1, though a request runs', async (t) => {
+  it('a second one exits at once, with 1, even if a request runs', async (t) => {
     const cwd = applicationFolder(slow)
     const server = launch(t, [], { cwd })
     const held = request(await server.listening()).catch((error: Error) => error)
@@ -75,7 +75,7 @@ describe('SIGTERM and SIGINT', () => {
     assert.match(server.stdout(), /the stop took longer than 1 s: cut 1 request/)
   })
 
-  it('stops a server whose start is held up by a middleware', async (t) => {
+  it('stops a server whose start is blocked by a middleware', async (t) => {
     const cwd = applicationFolder(
       {
         'routes/middleware/config.json': { load: ['slow.mjs'] },
@@ -96,7 +96,7 @@ describe('SIGTERM and SIGINT', () => {
 
 /**
  * A module that sends its own process a signal as soon as something listens for it, and prints how many listen for
- * SIGTERM by then: none before the server has taken its signals over.
+ * SIGTERM by then: none before the server handles its signals.
  */
 const impatient = (signal: NodeJS.Signals): string => `let sent = false
 process.on('newListener', (name) => {
@@ -111,20 +111,20 @@ process.on('newListener', (name) => {
 
 describe('SIGHUP and SIGUSR2', () => {
   for (const signal of ['SIGHUP', 'SIGUSR2'] as const) {
-    it(`${signal} that comes before the server takes its signals over does not end the start`, async (t) => {
+    it(`${signal} that arrives before the server handles signals does not end the start`, async (t) => {
       const cwd = applicationFolder({ 'impatient.mjs': impatient(signal) })
       const preload = ['--import', pathToFileURL(join(cwd, 'impatient.mjs')).href]
       const server = launch(t, [], { cwd, nodeOptions: [...optionsOfTarget(), ...preload] })
       assert.equal((await request(await server.listening())).text, 'home')
       assert.match(server.stdout(), /^sent while SIGTERM has 0 listeners\n/)
       server.child.kill('SIGTERM')
-      assert.equal(await server.ended, 0) // Node may hand the signal over so late that the server does what it asks for.
+      assert.equal(await server.ended, 0) // Node may deliver the signal so late that the server handles it.
     })
   }
 
   const route = (name: string): object => ({ name, url: `/${name}`, action: 'home.mjs' })
 
-  it('SIGHUP reloads the routes and goes on in new log files', async (t) => {
+  it('SIGHUP reloads the routes and reopens the log files', async (t) => {
     const cwd = applicationFolder()
     const server = launch(t, [], { cwd })
     const url = await server.listening()
@@ -144,7 +144,7 @@ describe('SIGHUP and SIGUSR2', () => {
     assert.match(text(cwd, 'access.log'), /^[^\n]* "GET \/more HTTP\/1\.1" 200\n/)
   })
 
-  it('SIGHUP with a wrong route file keeps the old routes, says why, and goes on in new log files', async (t) => {
+  it('SIGHUP with an invalid route file keeps the old routes, logs why, and reopens the log files', async (t) => {
     const cwd = applicationFolder()
     const server = launch(t, [], { cwd })
     const url = await server.listening()
@@ -159,7 +159,7 @@ describe('SIGHUP and SIGUSR2', () => {
     assert.equal(await server.ended, 0)
   })
 
-  it('SIGUSR2 goes on in new log files and does nothing else', async (t) => {
+  it('SIGUSR2 only reopens the log files', async (t) => {
     const cwd = applicationFolder()
     const server = launch(t, [], { cwd })
     const url = await server.listening()

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { buildApplication } from '../../lib/composition/build.ts'
+import { ApplicationParts } from '../../lib/composition/application-parts.ts'
 import { ClusterBroker, hostBroker } from '../../lib/cluster/events.ts'
 import { Peer } from '../../lib/cluster/peer.ts'
 import { createClusterSessionStore, hostSessions } from '../../lib/cluster/sessions.ts'
@@ -12,7 +12,7 @@ import { visit, type Visitor } from '../session/session-server.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { memoryPorts } from './memory-ports.ts'
 
-/** Two applications, as two workers build them, of one primary; what they warned of. */
+/** Two applications, as two workers build them, connected to one primary, and their warnings. */
 function twoApplications(t: Pick<TestContext, 'after'>) {
   const folder = temporaryFolder()
   const events = hostBroker(new LocalBroker())
@@ -25,15 +25,15 @@ function twoApplications(t: Pick<TestContext, 'after'>) {
     events.attach(primaryPeer)
     sessions.attach(primaryPeer)
     const peer = new Peer(workerPort)
-    return buildApplication(parseConfig({}, folder), 'a key', log, {
+    return new ApplicationParts(parseConfig({}, folder), 'a key', log, {
       backends: {
         broker: new ClusterBroker(peer),
-        openStoreHere: (place) => createClusterSessionStore(peer, place),
+        openStoreHere: (settings) => createClusterSessionStore(peer, settings),
       },
     })
   })
   t.after(async () => {
-    for (const { events, sessions } of applications) await Promise.all([events.close(), sessions.close()])
+    for (const { events, builtIn } of applications) await Promise.all([events.close(), builtIn.sessions.close()])
     events.close()
     sessions.close()
   })
@@ -42,7 +42,7 @@ function twoApplications(t: Pick<TestContext, 'after'>) {
 }
 
 describe('two applications with one primary', () => {
-  it('have one another\'s events', async (t) => {
+  it('receive each other\'s events', async (t) => {
     const { a, b } = twoApplications(t)
     const before = await b.events.channel('c').last_id
     const heard = new Promise((resolve) => b.events.channel('c').subscribe(resolve))
@@ -52,7 +52,7 @@ describe('two applications with one primary', () => {
     assert.deepEqual((await b.events.channel('c').read(before)).events, [{ id, text: '{"n":1}' }])
   })
 
-  it('have one another\'s sessions, and let them go with their settings', async (t) => {
+  it('share sessions, and drop them when their settings change', async (t) => {
     const { a, b, sessions, warnings } = twoApplications(t)
     const actions: Readonly<Record<string, TestAction>> = {
       write: ({ session }) => session.set('a', 'written'),
@@ -60,8 +60,8 @@ describe('two applications with one primary', () => {
       leave: ({ session }) => session.destroy(),
     }
     const read = async (visitor: Visitor): Promise<string> => (await visitor.ask('read')).text
-    const { visitor: atA } = await visit(t, actions, { group: a.sessions })
-    const { visitor: atB } = await visit(t, actions, { group: b.sessions })
+    const { visitor: atA } = await visit(t, actions, { group: a.builtIn.sessions })
+    const { visitor: atB } = await visit(t, actions, { group: b.builtIn.sessions })
     await atA.ask('write')
     atB.id = atA.id
     assert.equal(await read(atB), 'written')
@@ -70,7 +70,7 @@ describe('two applications with one primary', () => {
 
     await atA.ask('write')
     atB.id = atA.id
-    for (const { sessions } of [a, b]) sessions.prepare({ max: 1 }).commit()
+    for (const { builtIn } of [a, b]) builtIn.sessions.prepare({ max: 1 }).commit()
     assert.equal(await read(atB), 'none')
     for (const at of [atA, atB]) {
       at.id = undefined
@@ -78,7 +78,7 @@ describe('two applications with one primary', () => {
     }
     assert.equal(await read(atA), 'none', 'one is allowed, and the other worker made a later one')
     assert.equal(await read(atB), 'written')
-    assert.deepEqual([a.sessions.counts.evicted, b.sessions.counts.evicted, sessions.counts.evicted], [0, 0, 1])
-    assert.match(String(warnings), /^1 sessions are there, as many as setup\.session\.max allows/)
+    assert.deepEqual([a.builtIn.sessions.counts.evicted, b.builtIn.sessions.counts.evicted, sessions.counts.evicted], [0, 0, 1])
+    assert.match(String(warnings), /^the session store is full \(setup\.session\.max is 1\)/)
   })
 })

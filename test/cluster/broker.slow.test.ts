@@ -20,7 +20,7 @@ describeBroker('the broker of two workers, by processes', (clocks) => {
 })
 
 describe('a worker that dies', () => {
-  it('takes its subscriptions along, and what it took; nothing else', async (t) => {
+  it('loses its subscriptions and the events it took, nothing else', async (t) => {
     const { broker, listening } = watched(new LocalBroker())
     const host = hostBroker(broker)
     const { dying, worker } = startTwo(t)
@@ -49,7 +49,7 @@ describe('a worker that dies', () => {
   })
 })
 
-/** A process to be killed, and a worker in one that stays. */
+/** A process to kill, and a worker in a process that survives. */
 function startTwo(t: Pick<TestContext, 'after'>) {
   const process = startWorkerProcess()
   t.after(() => process.kill())

@@ -14,7 +14,7 @@ import { watched } from './watched-broker.ts'
 
 const limits = { maxEvents: 1000, maxAgeMs: 3_600_000 }
 
-/** A worker whose channel lies in memory. */
+/** A worker with an in-memory channel. */
 function connect(host: ReturnType<typeof hostBroker>) {
   const [primaryPort, workerPort] = memoryPorts()
   host.attach(new Peer(primaryPort))
@@ -36,7 +36,7 @@ describeBroker('the broker of two workers, by channels in memory', (clocks) => {
 })
 
 describe('the channels of workers', () => {
-  it('call listeners after the publisher has its answer, though both come in one message', async () => {
+  it('call listeners after the publisher has its answer, even in the same message', async () => {
     const { a } = begin()
     const order: string[] = []
     await a.broker.subscribe('c', (one) => order.push(`heard ${textOf(one)}`))
@@ -50,7 +50,7 @@ describe('the channels of workers', () => {
     assert.deepEqual(order, ['published 1', 'published 2', 'heard 1', 'heard 2'])
   })
 
-  it('call listeners after their subscription was answered, with what was published since', async () => {
+  it('call listeners after the answer to their subscription, with the events published since', async () => {
     const { a, b } = begin()
     const order: string[] = []
     const published = Promise.all(['1', '2'].map((text) => b.broker.publish('c', text, limits)))
@@ -65,12 +65,12 @@ describe('the channels of workers', () => {
     assert.deepEqual(heard, [1, 2, 3, 4].slice(-heard.length))
   })
 
-  it('do not tell a second listener what was published before it came', async () => {
+  it('do not deliver earlier events to a second listener', async () => {
     const { a, b } = begin()
     const first: string[] = []
     const second: string[] = []
     await a.broker.subscribe('c', (one) => first.push(textOf(one)))
-    // Both come to the primary in one turn, so that the event and the answer are in one message.
+    // Both reach the primary in one turn, so the event and the answer are in one message.
     const published = b.broker.publish('c', '1', limits)
     await a.broker.subscribe('c', (one) => second.push(textOf(one)))
     assert.deepEqual(first, [], 'it was not heard yet')
@@ -80,7 +80,7 @@ describe('the channels of workers', () => {
     assert.deepEqual([first, second], [['1', '2'], ['2']])
   })
 
-  it('end with their listener, and with their worker', async () => {
+  it('end with their listener and with their worker', async () => {
     const { a, b, listening } = begin()
     let heard = 0
     const ends = await Promise.all([1, 2, 3].map(() => a.broker.subscribe('c', () => (heard += 1))))
@@ -100,7 +100,7 @@ describe('the channels of workers', () => {
     assert.deepEqual(listening, [])
   })
 
-  it('tell a listener that comes as another goes', async () => {
+  it('deliver to a listener that subscribes while another unsubscribes', async () => {
     const { a, b, listening } = begin()
     const heard: string[] = []
     const end = await a.broker.subscribe('c', () => assert.fail('has unsubscribed'))
@@ -116,7 +116,7 @@ describe('the channels of workers', () => {
     assert.deepEqual([heard, listening], [['1', '2'], ['c']])
   })
 
-  it('are heard by all workers in the one order of ids, whoever publishes', async () => {
+  it('deliver to all workers in the order of ids, whichever worker publishes', async () => {
     const { a, b } = begin()
     const heard: number[][] = [[], []]
     for (const [at, { broker }] of [a, b].entries()) await broker.subscribe('c', ({ id }) => heard[at]?.push(id))
@@ -131,7 +131,7 @@ describe('the channels of workers', () => {
     assert.deepEqual(heard, [ids, ids])
   })
 
-  it('tell each listener all that was published after its subscription, once and in order, whoever comes and goes', async () => {
+  it('deliver all events since the subscription once and in order, while listeners come and go', async () => {
     const { a, b, listening } = begin()
     const random = new Seeded(7)
     const published: number[] = []
@@ -170,7 +170,7 @@ describe('the channels of workers', () => {
     assert.deepEqual(listening, [])
   })
 
-  it('keep events for ever where no age is given', async () => {
+  it('keep events forever without a maximum age', async () => {
     const { a, b } = begin()
     const forever = { maxEvents: 10, maxAgeMs: Infinity }
     const id = await a.broker.publish('c', '1', forever)
@@ -181,7 +181,7 @@ describe('the channels of workers', () => {
 })
 
 describe('the queues of workers', () => {
-  it('tell the workers that listen, and no other', async () => {
+  it('notify only the workers that listen', async () => {
     const { a, b } = begin()
     let calls = 0
     const end = await a.broker.onAvailable('q', () => (calls += 1))
@@ -196,7 +196,7 @@ describe('the queues of workers', () => {
     assert.deepEqual([calls, a.sentTo('events.available')], [2, 2])
   })
 
-  it('count what was dropped once, in the primary', async () => {
+  it('count dropped events once, in the primary', async () => {
     const { a, b, host } = begin()
     const few = { maxEvents: 2, maxAgeMs: 3_600_000 }
     for (const { broker } of [a, a, a, b, b]) await broker.push('q', '1', few)
@@ -205,7 +205,7 @@ describe('the queues of workers', () => {
 })
 
 describe('the broker of a worker that closes', () => {
-  it('waits until what it took is put back', async () => {
+  it('waits until the events it took are put back', async () => {
     const { a, b } = begin()
     await b.broker.push('q', '1', limits)
     let isPutBack = false
@@ -224,7 +224,7 @@ describe('the broker of a worker that closes', () => {
 })
 
 describe('a worker that dies', () => {
-  it('is told that its primary is gone', async () => {
+  it('learns that its primary has ended', async () => {
     const { a } = begin()
     const read = assert.rejects(Promise.resolve(a.broker.read('c', 1)), { name: 'DisconnectedError' })
     const cutOff = new Promise<Error | undefined>((resolve) => a.broker.onCutOff(resolve))

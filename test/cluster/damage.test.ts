@@ -1,4 +1,4 @@
-// Messages between the processes, damaged in one byte or of another shape: they are reported, and nothing ends.
+// Messages between processes with one damaged byte or another shape are reported and end no process.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { LocalBroker } from '../../lib/events/local-broker.ts'
@@ -14,7 +14,7 @@ import { changed } from '../fuzz/mutate.ts'
 import { Seeded } from '../support/seeded.ts'
 import { memoryPorts } from './memory-ports.ts'
 
-/** A port whose incoming messages are damaged while `isDamaging` says so. */
+/** A port that damages incoming messages while `isDamaging` returns true. */
 function damaged(port: PeerPort, random: Seeded, isDamaging: () => boolean): PeerPort {
   return {
     send: (message, written) => port.send(message, written),
@@ -39,7 +39,7 @@ function damagedMessage(random: Seeded, message: unknown): unknown {
     try {
       return JSON.parse(changed(random, JSON.stringify(message), 1))
     } catch {
-      // It is no JSON: once more.
+      // Not JSON: try again.
     }
   }
   return message
@@ -50,7 +50,7 @@ const nobody = { store: 'memory', max: 10 } as const
 
 describe('damaged messages between the primary and a worker', () => {
   for (const seed of [1, 2, 3, 4, 5]) {
-    it(`are ignored and reported, and what comes after them is heard, seed ${seed}`, async (t) => {
+    it(`are ignored and reported, and later messages are received, seed ${seed}`, async (t) => {
       const random = new Seeded(seed)
       let isDamaging = true
       const errors: unknown[] = []
@@ -89,8 +89,8 @@ describe('damaged messages between the primary and a worker', () => {
           state.read(),
         ]
         limit.enter('::1', () => {})()
-        nodes.look()
-        // A call whose number was damaged is never answered: nobody waits for it here.
+        nodes.healthChanged()
+        // A call with a damaged number is never answered, so do not await it.
         for (const use of uses) Promise.resolve(use).catch(() => {})
         await new Promise((resolve) => setImmediate(resolve))
       }
@@ -109,7 +109,7 @@ describe('damaged messages between the primary and a worker', () => {
     })
   }
 
-  it('that are a reading leave the last one as it was', () => {
+  it('do not change the last reading', () => {
     const known = new KnownProcess({ number: 1, pid: 1, serving: true, peer: new Peer(memoryPorts()[0]) })
     for (const wrong of odd) assert.throws(() => known.take(wrong as never), { message: 'its reading is damaged' })
     assert.equal(known.read('start'), undefined)

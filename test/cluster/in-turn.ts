@@ -1,6 +1,6 @@
 /**
  * Several objects of one kind as one: each call goes to the next of them.
- * @param own members that are not taken from them
+ * @param own members that are not forwarded
  */
 export function inTurn<T extends object>(objects: readonly T[], own: Partial<T>): T {
   let calls = 0

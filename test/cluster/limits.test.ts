@@ -7,7 +7,7 @@ import { Buckets } from '../../lib/protection/buckets.ts'
 import { takeTokens } from '../protection/take-tokens.ts'
 import { memoryPorts } from './memory-ports.ts'
 
-/** Two limits that count together, and what takes the second away. */
+/** Two limits that share a count, and a function that removes the second. */
 function pairOverProcesses(most: number): { readonly limits: readonly AddressLimit[]; readonly end: () => void } {
   const host = hostLimits(most)
   const ends: (() => void)[] = []
@@ -24,15 +24,15 @@ async function settled(): Promise<void> {
   for (let turn = 0; turn < 6; turn += 1) await new Promise((resolve) => setImmediate(resolve))
 }
 
-/** What one limit and two that count together have in common: the second entry is of the other process. */
+/** Tests for one limit and for two that share a count: the second entry belongs to the other process. */
 const kinds = [
   ['of one process', (most: number) => [createAddressLimit(most)]],
   ['of several processes', (most: number) => pairOverProcesses(most).limits],
 ] as const
 
 for (const [kind, make] of kinds) {
-  describe(`the limit of connections of one address, ${kind}`, () => {
-    it('refuses the one that is too many, of that address alone, and takes others when one has closed', async () => {
+  describe(`the connection limit per address, ${kind}`, () => {
+    it('refuses one connection too many of that address only, and accepts others after one closes', async () => {
       const limits = make(2)
       const at = (index: number): AddressLimit => limits[index % limits.length] as AddressLimit
       const refused: string[] = []
@@ -46,7 +46,7 @@ for (const [kind, make] of kinds) {
       const third = await enter(0, 'a', 'third')
       await enter(1, 'b', 'other')
       assert.deepEqual(refused, ['third'])
-      third() // Its place was none.
+      third() // It had no place to free.
       await enter(1, 'a', 'fourth')
       assert.deepEqual(refused, ['third', 'fourth'])
       first()
@@ -57,8 +57,8 @@ for (const [kind, make] of kinds) {
   })
 }
 
-describe('the limit of connections over processes', () => {
-  it('forgets those of a process that has ended', async () => {
+describe('the connection limit across processes', () => {
+  it('forgets the connections of a process that has ended', async () => {
     const { limits, end } = pairOverProcesses(1)
     let refused = 0
     limits[1]?.enter('a', assert.fail)
@@ -72,7 +72,7 @@ describe('the limit of connections over processes', () => {
 })
 
 describe('the buckets of several processes', () => {
-  it('go with a rule that a reload has changed, once they are full', async () => {
+  it('are removed once full when a reload has changed their rule', async () => {
     const clock = { ms: 0 }
     const opened: number[] = []
     const host = hostLimits(1, (size) => {

@@ -12,7 +12,7 @@ import { Seeded } from '../support/seeded.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
 
-/** What a worker writes for these batches of lines. */
+/** Returns what a worker writes for these batches of lines. */
 function written(batches: readonly string[]): Buffer {
   const file = join(temporaryFolder(), 'pipe')
   const fd = openSync(file, 'a')
@@ -38,7 +38,7 @@ async function read(chunks: readonly Buffer[]): Promise<string[]> {
 }
 
 describe('a log pipe', () => {
-  it('gives the lines as they were written, however the bytes come, and none without those that belong to it', async () => {
+  it('passes on lines unchanged for any chunks, each with its continuation lines', async () => {
     const seeded = new Seeded(8)
     for (let round = 0; round < 50; round += 1) {
       const batches = Array.from({ length: 1 + seeded.integer(6) }, (_, at) => {
@@ -58,7 +58,7 @@ describe('a log pipe', () => {
     }
   })
 
-  it('gives the whole lines of a batch whose writer was killed', async () => {
+  it('passes on the complete lines of a batch when its writer is killed', async () => {
     const bytes = written(['first\n', 'second\nthird\n'])
     const rows: readonly (readonly [cut: number, taken: string])[] = [
       [0, 'first\nsecond\nthird\n'],
@@ -73,12 +73,12 @@ describe('a log pipe', () => {
     }
   })
 
-  it('takes a line of 20 MB', async () => {
+  it('accepts a line of 20 MB', async () => {
     const line = `${'x'.repeat(20 * 2 ** 20)}\n`
     assert.ok((await read([written([line, 'short\n'])])).join('') === `${line}short\n`)
   })
 
-  it('takes what an appender writes', async () => {
+  it('accepts the output of an appender', async () => {
     const file = join(temporaryFolder(), 'pipe')
     const fd = openSync(file, 'a')
     const target = new PipeTarget(fd, 'svc.log')
@@ -92,7 +92,7 @@ describe('a log pipe', () => {
     assert.deepEqual([appender.written, appender.lost], [2000, 0])
   })
 
-  it('keeps what the pipe does not take, up to a bound, and sends it in order when there is room', async () => {
+  it('buffers up to a limit what the pipe does not accept, and sends it in order later', async () => {
     const { fd, reader, close } = fifo()
     const target = new PipeTarget(fd, 'svc.log')
     const lines = (at: number): Buffer => Buffer.from(`${at} ${'x'.repeat(100_000)}\n`)
@@ -111,7 +111,7 @@ describe('a log pipe', () => {
     close()
   })
 
-  it('waits for its reader no longer than a second when it is closed', () => {
+  it('waits at most a second for its reader when closed', () => {
     const { fd, close } = fifo()
     const target = new PipeTarget(fd, 'svc.log')
     target.write(Buffer.alloc(200_000, 'x'), 0)
@@ -125,7 +125,7 @@ describe('a log pipe', () => {
   })
 })
 
-/** A pipe in the file system that does not block. */
+/** A non-blocking named pipe. */
 function fifo(): { readonly fd: number; readonly reader: Readable; readonly close: () => void } {
   const path = join(temporaryFolder(), 'fifo')
   execFileSync('mkfifo', [path])

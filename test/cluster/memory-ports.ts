@@ -1,16 +1,16 @@
 import type { PeerPort } from '../../lib/cluster/peer.ts'
 
-/** One end of a channel in memory. */
+/** One end of an in-memory channel. */
 export interface MemoryPort extends PeerPort {
-  /** What was sent from this end, as JSON, the oldest first. */
+  /** The messages sent from this end, as JSON, oldest first. */
   readonly sent: readonly string[]
   /** Closes both ends, at once. */
   close(): void
 }
 
 /**
- * Two ends of a channel in this process. As with processes, a message is JSON, is handed over whole, in order, and in a
- * later turn; what is under way at a close is lost.
+ * Two ends of a channel in this process. As with processes, a message is JSON, arrives whole, in order, and in a
+ * later turn; messages in transit at a close are lost.
  */
 export function memoryPorts(): readonly [MemoryPort, MemoryPort] {
   let isOpen = true

@@ -8,7 +8,7 @@ export function pack(value: unknown): string {
   })
 }
 
-/** What was packed. */
+/** Restores a packed value. */
 export function unpack(text: string): unknown {
   return JSON.parse(text, (_key, item: unknown) => {
     if (typeof item !== 'object' || item === null) return item

@@ -31,16 +31,16 @@ describe('peers of two processes', () => {
     assert.deepEqual(order, numbers)
   })
 
-  it('keep tells and calls of many turns in order', async (t) => {
+  it('keep notifications and calls of many turns in order', async (t) => {
     const { peer } = start(t)
     for (let turn = 0; turn < 50; turn++) {
-      for (let count = 0; count < 20; count++) peer.tell('note', turn * 20 + count)
+      for (let count = 0; count < 20; count++) peer.notify('note', turn * 20 + count)
       await new Promise((resolve) => setImmediate(resolve))
     }
     assert.deepEqual(await peer.call('notes'), Array.from({ length: 1000 }, (_, number) => number))
   })
 
-  it('know when the other process is killed', async (t) => {
+  it('detect that the other process is killed', async (t) => {
     const { child, peer } = start(t)
     await peer.call('same', 1)
     const waiting = Promise.allSettled(Array.from({ length: 100 }, () => peer.call('never')))
@@ -53,10 +53,10 @@ describe('peers of two processes', () => {
     await assert.rejects(peer.call('same'), DisconnectedError)
   })
 
-  it('know when the other process ends, with all that it answered before', async (t) => {
+  it('receive all answers before they detect that the other process has ended', async (t) => {
     const { child, peer } = start(t)
     const answers = Array.from({ length: 100 }, (_, number) => peer.call('same', number))
-    peer.tell('leave')
+    peer.notify('leave')
     assert.deepEqual(await Promise.all(answers), Array.from({ length: 100 }, (_, number) => number))
     await peer.closed
     if (child.exitCode === null) await once(child, 'exit')

@@ -13,7 +13,7 @@ function pair() {
 }
 
 describe('a peer', () => {
-  it('answers with what the handler returned, at once or later', async () => {
+  it('answers with the value or promise of the handler', async () => {
     const { a, b } = pair()
     b.on('double', (taken) => (taken as number) * 2)
     b.on('later', async (taken) => {
@@ -24,7 +24,7 @@ describe('a peer', () => {
     assert.deepEqual(await a.call('later', { a: [1, null, 'é\ud800\u2028'] }), { a: [1, null, 'é\ud800\u2028'] })
   })
 
-  it('tells undefined from null', async () => {
+  it('distinguishes undefined from null', async () => {
     const { a, b } = pair()
     b.on('same', (taken) => taken)
     b.on('kind', (taken) => String(taken))
@@ -32,19 +32,19 @@ describe('a peer', () => {
     assert.deepEqual([await a.call('kind'), await a.call('kind', null)], ['undefined', 'null'])
   })
 
-  it('sends all of one turn in one message, in order', async () => {
+  it('sends everything of one turn in one message, in order', async () => {
     const { a, b, here, there } = pair()
     const heard: unknown[] = []
     b.on('note', (taken) => heard.push(taken))
     b.on('call', (taken) => {
       heard.push(taken)
-      b.tell('seen', taken)
+      b.notify('seen', taken)
       return taken
     })
     a.on('seen', (taken) => heard.push(`seen ${String(taken)}`))
-    a.tell('note', 1)
+    a.notify('note', 1)
     const second = a.call('call', 2)
-    a.tell('note', 3)
+    a.notify('note', 3)
     await Promise.resolve()
     const fourth = a.call('call', 4)
     assert.deepEqual(await Promise.all([second, fourth]), [2, 4])
@@ -53,7 +53,7 @@ describe('a peer', () => {
     assert.deepEqual(there.sent, ['["svc",[0,"seen",2],[-1,2],[0,"seen",4],[-2,4]]'])
   })
 
-  it('handles a message in one go, and answers in order where handlers answer at once', async () => {
+  it('handles a message in one turn, and sends synchronous answers in order', async () => {
     const { a, b } = pair()
     const order: string[] = []
     b.on('at once', (taken) => taken)
@@ -64,7 +64,7 @@ describe('a peer', () => {
     assert.deepEqual(order, ['at once 1', 'at once 2', 'later 0'])
   })
 
-  it('rejects with the message of what the handler threw or rejected with', async () => {
+  it('rejects with the message of the handler\'s error', async () => {
     const { a, b, errors } = pair()
     b.on('throws', () => {
       throw new RangeError('too far')
@@ -80,14 +80,14 @@ describe('a peer', () => {
     assert.deepEqual(errors, [])
   })
 
-  it('reports where a tell failed', async () => {
+  it('reports a failed notification', async () => {
     const { a, b, errors } = pair()
     b.on('throws', () => {
       throw new RangeError('too far')
     })
     b.on('rejects', () => Promise.reject(new Error('not now')))
     b.on('last', () => undefined)
-    for (const name of ['throws', 'rejects', 'nobody']) a.tell(name)
+    for (const name of ['throws', 'rejects', 'nobody']) a.notify(name)
     await a.call('last')
     assert.deepEqual(errors.map(String).sort(), [
       'Error: There is no handler "nobody"',
@@ -96,7 +96,7 @@ describe('a peer', () => {
     ])
   })
 
-  it('keeps what cannot be sent from harming the rest of its turn', async () => {
+  it('sends the rest of a turn when one entry cannot be sent', async () => {
     const { a, b, errors } = pair()
     const circular: Record<string, unknown> = {}
     circular['self'] = circular
@@ -108,7 +108,7 @@ describe('a peer', () => {
       a.call('circular'),
       a.call('same', 10n),
       a.call('same', 2),
-      a.tell('same', circular),
+      a.notify('same', circular),
     ])
     const [first, second, third, fourth, fifth] = outcomes.map((outcome) =>
       outcome.status === 'fulfilled' ? outcome.value : (outcome.reason as Error).name,
@@ -117,7 +117,7 @@ describe('a peer', () => {
     assert.match(String(errors), /^TypeError: Converting circular structure/)
   })
 
-  it('rejects what is under way when the channel closes, and all after it', async () => {
+  it('rejects pending and later calls when the channel closes', async () => {
     const { a, b, here } = pair()
     let handled = 0
     b.on('never', () => {
@@ -131,17 +131,17 @@ describe('a peer', () => {
     here.close()
     await Promise.all([a.closed, b.closed, refused, notSent])
     await assert.rejects(a.call('never'), { name: 'DisconnectedError' })
-    a.tell('never')
+    a.notify('never')
     assert.equal(here.sent.length, 1)
   })
 
-  it('has one handler a name', () => {
+  it('accepts one handler per name', () => {
     const { a } = pair()
     a.on('x', () => {})
     assert.throws(() => a.on('x', () => {}), { message: 'Cannot set the handler "x" of a peer: it has one' })
   })
 
-  it('leaves messages of others alone', () => {
+  it('ignores foreign messages', () => {
     const { a, here, errors } = pair()
     a.on('x', () => assert.fail('not for us'))
     for (const message of [{ cmd: 'NODE_CLUSTER' }, null, 'svc', ['other', [0, 'x']], [], 7]) {
@@ -150,7 +150,7 @@ describe('a peer', () => {
     assert.deepEqual(errors, [])
   })
 
-  it('needs a channel', () => {
+  it('requires a channel', () => {
     assert.throws(() => workerPort(), { message: 'Cannot open a port: the process has no IPC channel' })
   })
 })

@@ -1,4 +1,4 @@
-/** A primary for the workers of a test: the process that made it has them all. */
+/** A primary for the workers of a test, which all run in its parent process. */
 import { hostBroker } from '../../lib/cluster/events.ts'
 import { Peer, workerPort } from '../../lib/cluster/peer.ts'
 import { hostSessions } from '../../lib/cluster/sessions.ts'

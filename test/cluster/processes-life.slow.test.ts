@@ -12,9 +12,9 @@ import { until } from '../support/until.ts'
 import { waitingApplication } from '../support/waiting-application.ts'
 import { agreed, changing, count, held, ProcessClient, startSeveral } from './several.ts'
 
-describe('the life of several processes', () => {
+describe('the lifecycle of several processes', () => {
   for (const how of ['SIGTERM', 'SIGINT', '/svc-stop'] as const) {
-    it(`ends with ${how}: waiting polls are answered, and the status is 0`, async (t) => {
+    it(`ends on ${how} with status 0, and answers waiting polls`, async (t) => {
       const server = await startSeveral(t, count, waitingApplication)
       const clients = [...(await server.clients()).values()]
       const polls = clients.map((client) => client.json('/poll') as Promise<{ events: unknown[] }>)
@@ -27,7 +27,7 @@ describe('the life of several processes', () => {
     })
   }
 
-  it('takes SIGHUP for all', async (t) => {
+  it('applies SIGHUP in all processes', async (t) => {
     const server = await startSeveral(t, count, changing)
     const clients = await server.clients()
     const more = [{ name: 'more', url: '/more', action: 'pid.mjs@same' }]
@@ -43,13 +43,13 @@ describe('the life of several processes', () => {
     assert.deepEqual(changes, [['SIGHUP', 'routes and certificates reloaded'], ['SIGHUP', 'reload refused']])
   })
 
-  it('SIGTERM to one of them stops that one gracefully, and another takes its place', async (t) => {
+  it('restarts a process that SIGTERM stopped gracefully', async (t) => {
     const server = await startSeveral(t, count)
     const clients = await server.clients()
     const [pid, one] = [...clients][0] as [number, ProcessClient]
     for (let asked = 0; asked < 50; asked += 1) await one.ask('/nowhere')
     process.kill(pid, 'SIGTERM')
-    await until(() => /process \d has stopped: another takes its place/.test(server.stdout()))
+    await until(() => /process \d has stopped: restarting/.test(server.stdout()))
     const after = await server.clients()
     assert.equal(after.has(pid), false)
     const [other] = [...after.values()] as [ProcessClient]
@@ -60,7 +60,7 @@ describe('the life of several processes', () => {
     assert.equal(await server.ended, 0)
   })
 
-  it('goes on while the primary stands still: lines wait, and what is too much is counted as lost', async (t) => {
+  it('keeps serving while the primary hangs: log lines are buffered, and the excess is counted as lost', async (t) => {
     const server = await startSeveral(t, count)
     const [client] = [...(await server.clients()).values()] as [ProcessClient]
     const path = `/${'n'.repeat(1000)}`
@@ -77,12 +77,12 @@ describe('the life of several processes', () => {
     const written = (): number => server.lines('access.log').filter((line) => line.includes(long)).length
     await until(async () => written() > 350 && written() + (await lost()) === 700)
     assert.ok((await lost()) > 100)
-    await until(() => server.stdout().includes('is written again. Lines lost: '))
+    await until(() => server.stdout().includes('is writable again. Lines lost: '))
     server.child.kill('SIGTERM')
     assert.equal(await server.ended, 0)
   })
 
-  it('ends when the primary is killed: what runs is answered', async (t) => {
+  it('ends when the primary is killed, after answering running requests', async (t) => {
     const server = await startSeveral(t, count, {
       'routes/orphan.json': [{ name: 'orphan', url: '/orphan', action: 'orphan.mjs' }],
       'orphan.mjs': `export default ({ log, channel }) => {
@@ -104,7 +104,7 @@ describe('the life of several processes', () => {
     await until(() => [...clients.keys()].every((pid) => !isAlive(pid)))
   })
 
-  it('goes on without one that hangs: it is said so, killed and replaced', async (t) => {
+  it('keeps serving when a process hangs, which is logged, killed and replaced', async (t) => {
     const server = await startSeveral(t, count, changing, { 'server.hang_timeout_s': 5 })
     const clients = await server.clients()
     const [pid, other] = [...clients.keys()] as [number, number]
@@ -113,8 +113,8 @@ describe('the life of several processes', () => {
     try {
       const { processes = [] } = (await one.json('/svc-status')) as Status
       assert.equal(processes.find((each) => each.pid === pid)?.responding, false)
-      await until(() => /process \d has not answered for 5 s: it is killed\n/.test(server.stdout()))
-      await until(() => /process \d ended: by SIGKILL; another takes its place\n/.test(server.stdout()))
+      await until(() => /process \d has not answered for 5 s: killing it\n/.test(server.stdout()))
+      await until(() => /process \d ended: by SIGKILL; restarting\n/.test(server.stdout()))
     } finally {
       if (isAlive(pid)) process.kill(pid, 'SIGKILL') // It would keep open what it has of this process.
     }
@@ -123,7 +123,7 @@ describe('the life of several processes', () => {
     assert.ok(after.has(other))
   })
 
-  it('is not harmed by a line of 20 MB in the log of one of them', async (t) => {
+  it('survives a 20 MB log line of one process', async (t) => {
     const files = {
       'routes/write.json': [{ name: 'long', url: '/long', action: 'write.mjs' }],
       'write.mjs': `export default ({ log }) => { log('x'.repeat(20_000_000)); return 'long' }`,
@@ -135,7 +135,7 @@ describe('the life of several processes', () => {
     assert.equal((await one.ask('/pid')).status, 200)
   })
 
-  it('keeps one from serving that cannot load what the others serve, until it can: a module is broken on disk', async (t) => {
+  it('keeps a replacement from serving while it cannot load a module that the others serve', async (t) => {
     const server = await startSeveral(t, count, {
       'routes/more.json': [
         { name: 'deep', url: '/deep', action: 'deep.mjs' },
@@ -170,7 +170,7 @@ describe('the life of several processes', () => {
     assert.equal(after.has(pid), false)
   })
 
-  it('a SIGHUP that comes during the start is carried out when one serves', async (t) => {
+  it('applies a SIGHUP received during the start once a process serves', async (t) => {
     const server = await startSeveral(t, count, {
       'routes/middleware/config.json': { load: ['m.mjs'] },
       'routes/middleware/m.mjs': `export const setup = (app) => {
@@ -193,7 +193,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-test('what keeps one process from starting ends all with its status', async (t) => {
+test('a fault that keeps one process from starting ends all with its status', async (t) => {
   const folder = temporaryFolder()
   const port = await listen(t, createServer())
   const rows: readonly (readonly [files: Record<string, unknown>, config: Record<string, unknown>, status: number, said: RegExp])[] = [
@@ -206,11 +206,11 @@ test('what keeps one process from starting ends all with its status', async (t) 
     const ended = await runLauncher(t, ['start'], { cwd: folder })
     assert.equal(ended.status, status, ended.stdout)
     assert.match(ended.stdout, said)
-    assert.match(ended.stdout, new RegExp(`FATAL\\] \\[server\\] process \\d ended before all served: with status ${status}: the server is stopped`))
+    assert.match(ended.stdout, new RegExp(`FATAL\\] \\[server\\] process \\d ended before all served: with status ${status}: stopping the server`))
   }
 })
 
-test('a worker that is replaced has the code of its primary, though the link that was called leads elsewhere by now', async (t) => {
+test('a replacement worker runs the code of its primary, even when the link leads elsewhere by now', async (t) => {
   const folder = temporaryFolder()
   const link = join(folder, 'current')
   writeFiles(folder, {
@@ -232,7 +232,7 @@ test('a worker that is replaced has the code of its primary, though the link tha
   assert.doesNotMatch(server.stdout(), /the newer version/)
 })
 
-test('a process is no worker because its environment says so', async (t) => {
+test('the environment alone does not make a process a worker', async (t) => {
   const folder = temporaryFolder()
   const launched = launch(t, ['start'], { cwd: folder, env: { SVC_PROCESS: '1' } })
   assert.equal(await launched.ended, 2)

@@ -29,7 +29,7 @@ const sessions = {
 }
 
 describe('several processes', () => {
-  it('answer as one server: what is added, deleted, reloaded is so in each when that is answered', async (t) => {
+  it('act as one server: changes apply in every process before the response', async (t) => {
     const server = await startSeveral(t, count, changing)
     const clients = await server.clients()
     const [one, two] = [...clients.values()] as [ProcessClient, ProcessClient]
@@ -74,7 +74,7 @@ describe('several processes', () => {
     })
   }
 
-  it('end what a session has open in one when it ends in another', async (t) => {
+  it('close the open streams of a session in one process when it ends in another', async (t) => {
     const files = {
       ...sessions,
       'routes/open.json': [{ name: 'open', url: '/open', action: 'open.mjs', middleware: 'SVC_MwSession' }],
@@ -108,9 +108,9 @@ describe('several processes', () => {
       return states.every(({ pool }) => pool)
     }
     await until(backOn)
-    const told = (): number => server.lines().filter((line) => line.includes('trace of pool went back to on by itself')).length
-    await until(() => told() > 0) // The primary tells it, at a time of its own.
-    assert.equal(told(), 1)
+    const resets = (): number => server.lines().filter((line) => line.includes('trace of pool reverted to on')).length
+    await until(() => resets() > 0) // The primary logs it, at an independent time.
+    assert.equal(resets(), 1)
     for (const client of all) {
       const change = async (): Promise<unknown> => ((await client.json('/svc-changes?format=json')) as unknown[])[0]
       await until(async () => (await change()) !== undefined) // The primary writes it, at a time of its own.
@@ -119,7 +119,7 @@ describe('several processes', () => {
     }
   })
 
-  it('hand events from one to those who wait in another, and a queue gives each to one', async (t) => {
+  it('deliver events to waiting clients in other processes, each event of a queue to one', async (t) => {
     const files = {
       ...waitingApplication,
       'routes/q.json': [
@@ -149,7 +149,7 @@ describe('several processes', () => {
     assert.deepEqual(taken.sort(), ['0', '1'])
   })
 
-  it('run what docs/scaling.md shows of work that is to be done once in one of them, or in who takes its place', async (t) => {
+  it('run the once-only work of docs/scaling.md in one process, or in its replacement', async (t) => {
     const snippet = readPage('docs/scaling.md').blocks.find(({ text }) => text.includes('setup(app)'))?.text
     assert.ok(snippet !== undefined)
     const server = await startSeveral(t, count, {
@@ -165,7 +165,7 @@ describe('several processes', () => {
       told.push(...events)
     }
     while (told.length < 3) await hear([...clients.values()][told.length % count] as ProcessClient)
-    // Two that tell would do so a moment after each other; a timer of one is never early.
+    // Two publishers would publish moments apart; the timer of one is never early.
     for (const [at, { data }] of told.slice(1).entries()) assert.ok(data - (told[at]?.data ?? 0) >= 900)
     const first = Number(/process 1 of 2 serves: (\d+)/.exec(server.stdout())?.[1])
     process.kill(first, 'SIGKILL')
@@ -174,7 +174,7 @@ describe('several processes', () => {
     while (told.length < before + 2) await hear(other)
   })
 
-  it('have one admin: a setup, a cookie, a secret and the count of failed logins are those of all', async (t) => {
+  it('share the admin: setup, cookie, secret and the count of failed logins', async (t) => {
     const server = await startSeveral(t, count, {}, { 'app.env': 'prod', 'app_key': '' })
     const clients = [...(await server.clients()).values()] as [ProcessClient, ProcessClient]
     const form = (fields: Record<string, string>) => ({
@@ -209,7 +209,7 @@ describe('several processes', () => {
     }
   })
 
-  it('are one in the panel: the sum, each part, and one bench window', async (t) => {
+  it('appear as one server in the panel: total, each process and one bench window', async (t) => {
     const server = await startSeveral(t, count, { ...changing, 'routes/same.json': [{ name: 'same', url: '/same', action: 'pid.mjs@same' }] })
     const clients = await server.clients()
     const [one, two] = [...clients.values()] as [ProcessClient, ProcessClient]
@@ -244,7 +244,7 @@ describe('several processes', () => {
     assert.equal(metrics.requests.total, 1)
   })
 
-  it('replace one that ends, which begins as the others are, and lose no line', async (t) => {
+  it('replace one that ends, with the same state and without losing a log line', async (t) => {
     const files = {
       ...changing,
       'routes/crash.json': [{ name: 'crash', url: '/crash', action: 'crash.mjs' }],
@@ -266,10 +266,10 @@ describe('several processes', () => {
     const lines = server.lines()
     assert.ok(lines.some((line) => line.endsWith('[app] the last line')))
     assert.ok(lines.some((line) => line.includes('[FATAL] [error] uncaughtException: on purpose')))
-    assert.equal(lines.filter((line) => /\[ERROR\] \[server\] process \d ended: with status 1; another takes its place/.test(line)).length, 1)
+    assert.equal(lines.filter((line) => /\[ERROR\] \[server\] process \d ended: with status 1; restarting/.test(line)).length, 1)
   })
 
-  it('keep a route that was deleted and then added to last, when one of them is replaced', async (t) => {
+  it('keep a route that was deleted and added again to last, when a process is replaced', async (t) => {
     const server = await startSeveral(t, count, changing)
     const before = await server.clients()
     const [one] = [...before.values()] as [ProcessClient]
@@ -279,13 +279,13 @@ describe('several processes', () => {
       assert.equal((await one.ask(`/svc-routes/${path}`, asked)).status, 200)
     }
     process.kill([...before.keys()][1] as number, 'SIGKILL')
-    await until(() => server.stdout().includes('another takes its place'))
+    await until(() => server.stdout().includes('restarting'))
     const after = await server.clients()
     assert.deepEqual(await agreed(after, '/kept'), ['200 same'])
     assert.match(readFileSync(join(server.folder, 'routes', 'admin.json'), 'utf8'), /"kept"/)
   })
 
-  it('write every line of theirs once into one file, also over a rotation from outside', async (t) => {
+  it('write every log line once into one file, even across an external rotation', async (t) => {
     const server = await startSeveral(t, count)
     const clients = [...(await server.clients()).values()]
     const many = 300
@@ -311,8 +311,8 @@ describe('several processes', () => {
   })
 })
 
-/** Whether a line stands behind one that says that a process ended. */
+/** Whether a line follows the one about the end of a process. */
 function isAfterEnd(lines: readonly string[], line: string): boolean {
-  const end = lines.findIndex((each) => each.includes('another takes its place'))
+  const end = lines.findIndex((each) => each.includes('restarting'))
   return end >= 0 && lines.indexOf(line) > end
 }

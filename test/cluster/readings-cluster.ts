@@ -1,4 +1,4 @@
-/** A primary and workers that tell readings, in one process: the channels between them are in memory. */
+/** A primary and workers that report readings, in one process with in-memory channels. */
 import type { TestContext } from 'node:test'
 import { ErrorGroups } from '../../lib/log/error-groups.ts'
 import type { EndedRequest } from '../../lib/base/ports.ts'
@@ -15,21 +15,21 @@ import type { LogLine } from '../../lib/log/recent-lines.ts'
 import { endedRequest } from '../support/ended-request.ts'
 import { memoryPorts, type MemoryPort } from './memory-ports.ts'
 
-/** A worker, and what a test does with it. */
+/** A worker, and its test controls. */
 export interface Worker {
   readonly processes: Processes
   readonly metrics: Metrics
   readonly queueWaits: Histogram
   readonly lines: LogLine[]
   readonly errors: ErrorGroups
-  /** What a test may change at any time. */
+  /** Values that a test can change at any time. */
   readonly parts: WorkerParts
-  /** Counts requests that were answered. */
+  /** Counts answered requests. */
   serve(count: number, changes?: Partial<EndedRequest>): void
-  /** From now on it takes no message, until `resume()`. */
+  /** Holds back its messages until `resume()`. */
   hang(): void
   resume(): void
-  /** Ends it without a word. */
+  /** Ends it without a message. */
   crash(): void
   /** Ends it as a graceful stop does. Resolves when its channel is closed. */
   end(): Promise<void>
@@ -47,7 +47,7 @@ interface WorkerParts {
 export interface Cluster {
   readonly host: ReturnType<typeof createReadingsHost>
   readonly workers: readonly Worker[]
-  /** What the host had to report. */
+  /** The problems reported by the host. */
   readonly problems: string[]
   /** Adds a worker. */
   start(id: string): Worker
@@ -56,7 +56,7 @@ export interface Cluster {
 /** What the primary logged. */
 export const primaryLine: LogLine = { time: 1, level: 'info', module: 'server', message: 'the primary began' }
 
-/** Lets the event loop turn: what is on its way in memory arrives. No time passes where timers are mocked. */
+/** Lets the event loop turn, so that messages in memory arrive. No time passes when timers are mocked. */
 export async function turns(count = 30): Promise<void> {
   for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve))
 }
@@ -65,13 +65,13 @@ export async function turns(count = 30): Promise<void> {
 export function startCluster(t: Pick<TestContext, 'after'>, count: number): Cluster {
   const problems: string[] = []
   const report = (message: string, error: unknown): void => void problems.push(`${message}: ${String(error)}`)
-  const host = createReadingsHost({ own: makePrimaryProcess(t), count, report })
+  const host = createReadingsHost({ thisProcess: makePrimaryProcess(t), count, report })
   t.after(() => host.close())
   const start = (id: string): Worker => startWorker(t, host, id)
   return { host, problems, start, workers: Array.from({ length: count }, (_, at) => start(String(at + 1))) }
 }
 
-/** A primary that has counted, and logged, a little. */
+/** A primary with some counts and log lines. */
 export function makePrimaryProcess(t: Pick<TestContext, 'after'>): ThisProcess {
   const parts = {
     eventLoop: watch(t),
@@ -119,7 +119,7 @@ function startWorker(t: Pick<TestContext, 'after'>, host: ReturnType<typeof crea
   }
 }
 
-/** A port that can keep back what comes in. */
+/** A port that can hold back incoming messages. */
 function gate(port: MemoryPort): { port: PeerPort; hang: () => void; resume: () => void } {
   const kept: unknown[] = []
   let isHanging = false

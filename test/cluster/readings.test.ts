@@ -17,7 +17,7 @@ async function sampleBy(worker: Worker, name: string): Promise<number> {
   return Number(line.slice(name.length + 1))
 }
 
-/** Asks while a worker hangs: the time in which it should have answered passes at once. */
+/** Queries while a worker hangs: its time-out passes at once. */
 async function whileHanging<T>(t: TestContext, ask: () => Promise<T>): Promise<T> {
   const asked = ask()
   await turns()
@@ -25,7 +25,7 @@ async function whileHanging<T>(t: TestContext, ask: () => Promise<T>): Promise<T
   return asked
 }
 
-/** Has the host take a sample of the history. */
+/** Makes the host take a history sample. */
 async function takeSample(t: TestContext): Promise<void> {
   t.mock.timers.tick(5000)
   await turns()
@@ -34,7 +34,7 @@ async function takeSample(t: TestContext): Promise<void> {
 const requestsOfA = 'svc_http_requests_total{route="a",code="2xx"}'
 
 describe('the readings of several processes', () => {
-  it('are the same whichever worker is asked: the sum, and each process for itself', async (t) => {
+  it('are the same from every worker: the total and each process', async (t) => {
     const { workers } = startCluster(t, 3)
     const [first, second, third] = workers as [Worker, Worker, Worker]
     first.serve(10, { durationMs: 1 })
@@ -71,7 +71,7 @@ describe('the readings of several processes', () => {
     assert.deepEqual((await statusBy(third)).requests, sum.requests)
   })
 
-  it('are metrics of the sum, and of each process by a label', async (t) => {
+  it('are metrics of the total, and of each process with a label', async (t) => {
     const { workers } = startCluster(t, 3)
     const [first, second] = workers as [Worker, Worker]
     first.serve(3)
@@ -91,7 +91,7 @@ describe('the readings of several processes', () => {
     for (const [name, value] of rows) assert.equal(await sampleBy(first, name), value, name)
   })
 
-  it('a worker that does not answer counts with what it told last, and is shown as one that does not', async (t) => {
+  it('counts a worker that does not answer with its last reading, and marks it', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
     const { workers, problems } = startCluster(t, 3)
     const [first, second] = workers as [Worker, Worker]
@@ -112,7 +112,7 @@ describe('the readings of several processes', () => {
     assert.deepEqual(problems, [])
   })
 
-  it('a worker that hangs is asked once, however often it would have been, until it answers', async (t) => {
+  it('queries a worker that hangs only once until it answers', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
     const { workers } = startCluster(t, 2)
     const [first, second] = workers as [Worker, Worker]
@@ -126,7 +126,7 @@ describe('the readings of several processes', () => {
     assert.equal(taken.mock.callCount(), 2)
   })
 
-  it('a worker that has never answered is there, with no reading', async (t) => {
+  it('lists a worker that has never answered, without a reading', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
     const { workers } = startCluster(t, 2)
     const [first, second] = workers as [Worker, Worker]
@@ -138,7 +138,7 @@ describe('the readings of several processes', () => {
     assert.ok(started > before - 60 && started < before + 60, String(started))
   })
 
-  it('what an ended worker counted stays in the sums: to the last request after a graceful end', async (t) => {
+  it('keeps the counts of an ended worker, to the last request after a graceful end', async (t) => {
     const { workers, start } = startCluster(t, 2)
     const [first, second] = workers as [Worker, Worker]
     first.serve(1)
@@ -157,7 +157,7 @@ describe('the readings of several processes', () => {
     assert.deepEqual(routes, [['a', 8, 2]])
   })
 
-  it('what a crashed worker counted stays as it was last told, by a question or by a sample of the history', async (t) => {
+  it('keeps the last known counts of a crashed worker, from a query or a history sample', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
     const { workers, problems } = startCluster(t, 3)
     const [first, second, third] = workers as [Worker, Worker, Worker]
@@ -180,7 +180,7 @@ describe('the readings of several processes', () => {
     assert.deepEqual(problems, [])
   })
 
-  it('a new bench window is one of all processes, also of those that ended and of those that do not answer', async (t) => {
+  it('starts a bench window for all processes, including ended and unresponsive ones', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
     const { host, workers } = startCluster(t, 4)
     const [first, second, third, fourth] = workers as [Worker, Worker, Worker, Worker]
@@ -202,7 +202,7 @@ describe('the readings of several processes', () => {
     assert.equal(await sampleBy(first, requestsOfA), 43)
   })
 
-  it('an answer and the last reading, in one message, are taken in their order', async (t) => {
+  it('processes an answer and the last reading of one message in order', async (t) => {
     const { workers } = startCluster(t, 2)
     const [first, second] = workers as [Worker, Worker]
     second.serve(5)
@@ -223,11 +223,11 @@ describe('the readings of several processes', () => {
     assert.equal(requests.total, 8)
   })
 
-  it('the history has a sample of all processes, and what came too late in the next one', async (t) => {
+  it('adds late readings to the next history sample', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
     const { workers } = startCluster(t, 3)
     const [first, second, third] = workers as [Worker, Worker, Worker]
-    /** The share of errors in each sample: the rates themselves are of the time that the test takes. */
+    /** The share of errors in each sample: the rates themselves depend on the time that the test takes. */
     const counted = async (): Promise<number[]> => {
       const { requests, errors } = await first.processes.history()
       return requests.map((rate, at) => (rate > 0 ? Math.round(((errors[at] as number) / rate) * 100) / 100 : 0))
@@ -262,7 +262,7 @@ describe('the readings of several processes', () => {
     assert.deepEqual(await counted(), [0.25, 0, 1, 0.5])
   })
 
-  it('the last lines and requests are those of all, in the order of time', async (t) => {
+  it('merges the last lines and requests of all processes by time', async (t) => {
     const { workers } = startCluster(t, 3)
     const [first, second, third] = workers as [Worker, Worker, Worker]
     const line = (time: number, message: string) => ({ time, level: 'info', module: 'app', message }) as const
@@ -283,7 +283,7 @@ describe('the readings of several processes', () => {
     assert.deepEqual(times, [...times].sort((a, b) => a - b))
   })
 
-  it('a worker that is starting is not asked, so nobody waits for it, and is shown as one', async (t) => {
+  it('does not query a worker that is starting, and marks it', async (t) => {
     const { host, workers, problems } = startCluster(t, 1)
     const [first] = workers as [Worker]
     host.attach({ peer: new Peer(memoryPorts()[0]), number: 2, pid: 102, serving: false })
@@ -294,7 +294,7 @@ describe('the readings of several processes', () => {
     assert.deepEqual(problems, [])
   })
 
-  it('a worker that is not there is shown as one that does not answer, and is 0 in the metrics', async (t) => {
+  it('marks a missing worker as not responding, with 0 in the metrics', async (t) => {
     const { workers } = startCluster(t, 3)
     const [first, second] = workers as [Worker, Worker]
     second.crash()
@@ -306,7 +306,7 @@ describe('the readings of several processes', () => {
     assert.equal(await sampleBy(first, 'svc_process_up{process="3"}'), 1)
   })
 
-  it('the last reload was refused where one of them has refused it', async (t) => {
+  it('reports the last reload as refused when one process refused it', async (t) => {
     const { workers } = startCluster(t, 3)
     const [first, second, third] = workers as [Worker, Worker, Worker]
     assert.equal(await sampleBy(first, 'svc_config_last_reload_successful'), 1)
@@ -319,7 +319,7 @@ describe('the readings of several processes', () => {
     assert.equal(await sampleBy(first, 'svc_config_last_reload_successful'), 1)
   })
 
-  it('a worker whose metrics cannot be read is reported, and counts as one that does not answer', async (t) => {
+  it('reports a worker with unreadable metrics, and counts it as not responding', async (t) => {
     const { workers, problems } = startCluster(t, 2)
     const [first, second] = workers as [Worker, Worker]
     t.mock.method(second.metrics, 'takeChangedRoutes', () => {
@@ -330,7 +330,7 @@ describe('the readings of several processes', () => {
     assert.deepEqual(problems, ['Cannot read the metrics of worker 2 (process 102): RemoteError: out of order'])
   })
 
-  it('questions to a primary that is gone are refused', async (t) => {
+  it('rejects calls to a primary that has ended', async (t) => {
     const { workers } = startCluster(t, 1)
     const [first] = workers as [Worker]
     const asked = assert.rejects(first.processes.read('window'), { name: 'DisconnectedError' })

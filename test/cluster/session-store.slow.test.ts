@@ -21,7 +21,7 @@ testSessionStore('two workers\' memory (by processes)', (t) => {
 })
 
 describe('the sessions of workers', () => {
-  it('stay when a worker is killed in the midst of its requests: a change is made as a whole or not at all', async (t) => {
+  it('survive a worker killed during requests: a change applies completely or not at all', async (t) => {
     const host = hostSessions({ onProblem: assert.fail })
     t.after(() => host.close())
     const process = startWorkerProcess()

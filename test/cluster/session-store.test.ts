@@ -30,7 +30,7 @@ testSessionStore('two workers\' files (by channels in memory)', (t) => {
 })
 
 describe('the sessions of workers', () => {
-  it('cost one call a read and one a save', async () => {
+  it('need one call per read and one per save', async () => {
     const host = hostSessions({ onProblem: assert.fail })
     const { open, sent } = connect(host)
     const store = open(10)
@@ -41,7 +41,7 @@ describe('the sessions of workers', () => {
     host.close()
   })
 
-  it('have a bound for all workers together: the primary counts who goes beyond it, and says so once', async () => {
+  it('share one limit: the primary counts evictions and warns once', async () => {
     const problems: string[] = []
     const host = hostSessions({ onProblem: (message) => problems.push(message) })
     const [a, b] = [connect(host), connect(host)]
@@ -53,13 +53,13 @@ describe('the sessions of workers', () => {
     await storeOfA.create(id(4), fields({}), minute)
     await storeOfA.create(id(5), fields({}), minute)
     assert.deepEqual([storeOfA.counts.evicted, storeOfB.counts.evicted, host.counts.evicted], [0, 0, 3])
-    const full = '2 sessions are there, as many as setup.session.max allows: from now on the longest unused one goes'
+    const full = 'the session store is full (setup.session.max is 2): from now on the least recently used session is dropped'
     assert.deepEqual(problems, [full])
     host.close()
     assert.equal(host.counts.evicted, 3)
   })
 
-  it('are told apart by the settings', async () => {
+  it('are separate for different settings', async () => {
     const host = hostSessions({ onProblem: assert.fail })
     const [a, b] = [connect(host), connect(host)]
     const [before, beforeOfB] = [a.open(10), b.open(10)]
@@ -86,7 +86,7 @@ describe('the sessions of workers', () => {
     host.close()
   })
 
-  it('go at their time where nobody uses their store', async () => {
+  it('expire even when their store is unused', async () => {
     let nowMs = 0
     const host = hostSessions({ onProblem: assert.fail, open: memory(() => nowMs) })
     const first = connect(host)

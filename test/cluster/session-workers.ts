@@ -1,9 +1,9 @@
-// Workers that have their sessions in a primary in this process, for tests of the store that is shared by channels.
+// Workers with their sessions in a primary in this process, for tests of the shared store.
 import assert from 'node:assert/strict'
 import { Peer } from '../../lib/cluster/peer.ts'
 import type { hostSessions } from '../../lib/cluster/sessions.ts'
 import { createClusterSessionStore } from '../../lib/cluster/sessions.ts'
-import type { StorePlace } from '../../lib/session/store.ts'
+import type { StoreSettings } from '../../lib/session/store.ts'
 import { createMemoryStore } from '../../lib/session-stores/memory-store.ts'
 import type { SessionStore } from '../../lib/session/store.ts'
 import { inTurn } from './in-turn.ts'
@@ -18,7 +18,7 @@ export function asOne(stores: readonly SessionStore[], host: ReturnType<typeof h
   })
 }
 
-/** A worker whose channel lies in memory. */
+/** A worker with an in-memory channel. */
 export function connect(host: ReturnType<typeof hostSessions>) {
   const [primaryPort, workerPort] = memoryPorts()
   host.attach(new Peer(primaryPort))
@@ -27,9 +27,9 @@ export function connect(host: ReturnType<typeof hostSessions>) {
   return { open, die: () => workerPort.close(), sent: workerPort.sent }
 }
 
-/** Opens stores in memory with a clock of a test's own. */
+/** Opens in-memory stores with the clock of a test. */
 export function memory(now: () => number) {
-  return (place: StorePlace): SessionStore => {
-    return place.store === 'memory' ? createMemoryStore({ max: place.max, onFull: assert.fail, now }) : assert.fail()
+  return (settings: StoreSettings): SessionStore => {
+    return settings.store === 'memory' ? createMemoryStore({ max: settings.max, onFull: assert.fail, now }) : assert.fail()
   }
 }

@@ -1,5 +1,5 @@
 /**
- * A server of several processes in processes of their own, and a connection to each of them.
+ * A server with several real processes, and a connection to each of them.
  */
 import { Agent, request as httpRequest } from 'node:http'
 import { readFileSync } from 'node:fs'
@@ -34,7 +34,7 @@ export class ProcessClient {
     this.url = url
   }
 
-  /** Rejects when the process is gone, or was another one in between. */
+  /** Rejects when the process has ended or was replaced meanwhile. */
   ask(path: string, { body, headers = {} }: Asked = {}): Promise<Reply> {
     const { agent } = this
     return new Promise((resolve, reject) => {
@@ -72,7 +72,7 @@ export interface Several extends Launched {
   lines(file?: string): string[]
 }
 
-/** How many processes a test has, where it does not matter. */
+/** The number of processes when it does not matter. */
 export const count = 2
 
 /** A module of an application that a test adds routes to. */
@@ -88,7 +88,7 @@ const settings = { app_key: testKey, 'app.env': 'dev', 'dev.watch': false, 'serv
 
 /**
  * Starts a server on a free port, with the route `/pid`.
- * @param count how many processes
+ * @param count the number of processes
  * @param config added to: dev without its watch
  */
 export async function startSeveral(
@@ -110,7 +110,7 @@ export async function startSeveral(
     for (const client of all.values()) client.close()
   })
 
-  /** Who accepts a connection is not for the client to choose: many are opened until each process has one. */
+  /** A client cannot choose the process that accepts: opens connections until each process has one. */
   async function clients(): Promise<ReadonlyMap<number, ProcessClient>> {
     for (const client of all.values()) client.close()
     all.clear()
@@ -136,13 +136,13 @@ export async function startSeveral(
   }
 }
 
-/** Asks each process for a path, and gives what the answers have in common: one entry when all agree. */
+/** Requests a path from each process, and returns the distinct answers: one when all agree. */
 export async function agreed(clients: ReadonlyMap<number, ProcessClient>, path: string): Promise<readonly string[]> {
   const answers = await Promise.all([...clients.values()].map((client) => client.ask(path)))
   return [...new Set(answers.map(({ status, text }) => `${status} ${text}`))]
 }
 
-/** Waits until so many polls are held by all processes together. */
+/** Waits until all processes together hold this many polls. */
 export async function held(url: string, polls: number): Promise<void> {
   const client = new ProcessClient(url)
   await until(async () => {

@@ -5,7 +5,7 @@ import { parseConfig } from '../../lib/config/load.ts'
 import { openLogs } from '../../lib/log/logs.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
-test('a worker that the system does not start has ended at once, with the reason, and its channel is closed', async (t) => {
+test('a worker that the system cannot start ends at once with the reason, and its channel is closed', async (t) => {
   const folder = temporaryFolder()
   const logs = openLogs(parseConfig({ 'log.console': false }, folder).config, folder)
   t.after(() => logs.close())

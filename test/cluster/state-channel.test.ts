@@ -11,7 +11,7 @@ import { createStateHost, createWorkerState, type StateServedByWorker } from '..
 import { HttpError } from '../../lib/http/errors.ts'
 import { silentLogger } from '../../lib/log/logger.ts'
 import { Trace } from '../../lib/log/trace.ts'
-import { awayError } from '../../lib/redis/errors.ts'
+import { awayError } from '../../lib/http/errors.ts'
 import { listedNode } from '../support/node-panel.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { memoryPorts } from './memory-ports.ts'
@@ -44,7 +44,7 @@ function makeHost({ patienceMs, store: over }: MadeHostOptions = {}) {
     log: Object.assign(() => {}, silentLogger, { error: (message: string) => lines.push(message) }),
     trace: new TraceSwitches({ trace, nowMs: () => 5000, onReturn: () => {} }),
     onCommand: async ({ type }) => void seen.push(type),
-    asWhole: ({ type }) => asked.push(type),
+    applyToServer: ({ type }) => asked.push(type),
     onDiverged: ({ number }) => diverged.push(number),
     ...(patienceMs !== undefined && { patienceMs }),
   })
@@ -72,7 +72,7 @@ function makeHost({ patienceMs, store: over }: MadeHostOptions = {}) {
 }
 
 describe('the state of several processes', () => {
-  it('is sent to all but the one that wrote it, which is answered when each has applied it', async () => {
+  it('is sent to all workers but the writer, which is answered when all have applied it', async () => {
     const { join, local } = makeHost()
     let free: () => void = () => {}
     const held = new Promise<void>((resolve) => (free = resolve))
@@ -91,7 +91,7 @@ describe('the state of several processes', () => {
     assert.deepEqual([one.applied, two.applied, three.applied, local.read()], [[], [1], [1], next])
   })
 
-  it('takes one of two that were made at the same time', async () => {
+  it('accepts one of two concurrent writes', async () => {
     const { join, local } = makeHost()
     const [one, two] = [join(1), join(2)]
     const [first, second] = [withA(await one.state.read()), withA(await two.state.read())]
@@ -100,14 +100,14 @@ describe('the state of several processes', () => {
     assert.deepEqual([one.applied, two.applied], [[], [1]])
   })
 
-  it('comes with the time of the primary', async () => {
+  it('carries the time of the primary', async () => {
     const { state } = makeHost().join(1)
     await state.read()
     const now = state.nowMs()
     assert.ok(now >= 5000 && now < 6000, String(now))
   })
 
-  it('switches the trace of the primary too', async () => {
+  it('also sets the trace switches of the primary', async () => {
     const { join, trace } = makeHost()
     const { state } = join(1)
     const before = await state.read()
@@ -115,7 +115,7 @@ describe('the state of several processes', () => {
     assert.equal(trace.switchOf('pool').on, false)
   })
 
-  it('names a worker that cannot apply it, which is replaced', async () => {
+  it('reports and replaces a worker that cannot apply it', async () => {
     const made = makeHost()
     const [one, , three] = [
       made.join(1),
@@ -128,10 +128,10 @@ describe('the state of several processes', () => {
     await one.state.write(next)
     assert.deepEqual(await one.state.missing(next, 5000), ['process 2: the module does not load'])
     assert.deepEqual([three.applied, made.diverged], [[1], [2]])
-    assert.deepEqual(made.lines, ['change 1 was not taken up by process 2: the module does not load'])
+    assert.deepEqual(made.lines, ['change 1 was not applied by process 2: the module does not load'])
   })
 
-  it('names a worker that has not answered in time, which is replaced when it takes too long', async () => {
+  it('reports a worker that does not answer in time, and replaces it when it takes too long', async () => {
     const made = makeHost({ patienceMs: 1000 })
     const one = made.join(1)
     made.join(2, () => new Promise(() => {}))
@@ -143,7 +143,7 @@ describe('the state of several processes', () => {
     assert.deepEqual(made.diverged, [2])
   })
 
-  it('waits for a worker that makes a change of its own, and does not replace it', async () => {
+  it('waits for a worker that is making a change, and does not replace it', async () => {
     const made = makeHost({ patienceMs: 10 })
     let free: () => void = () => {}
     const held = new Promise<void>((resolve) => (free = resolve))
@@ -157,7 +157,7 @@ describe('the state of several processes', () => {
     assert.deepEqual([two.applied, made.diverged], [[1], []])
   })
 
-  it('does not wait for a worker that ends: the one that takes its place begins with the state', async () => {
+  it('does not wait for a worker that ends: its replacement starts with the state', async () => {
     const { join, diverged } = makeHost()
     const one = join(1)
     const two = join(2, () => new Promise(() => two.close()))
@@ -167,7 +167,7 @@ describe('the state of several processes', () => {
     assert.deepEqual([diverged, (await join(2).state.read()).stamp], [[], next.stamp])
   })
 
-  it('does not wait for a worker that is still loading, which applies it however long that takes', async (t) => {
+  it('does not wait for a worker that is still loading, and gives it unlimited time', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const { join, diverged } = makeHost()
     let free: () => void = () => {}
@@ -182,7 +182,7 @@ describe('the state of several processes', () => {
     assert.deepEqual(diverged, [])
   })
 
-  it('says to the client of a worker why it cannot be read or written', async () => {
+  it('passes read and write errors to the client of a worker', async () => {
     const refuse = (error: Error) => (): never => {
       throw error
     }
@@ -196,14 +196,14 @@ describe('the state of several processes', () => {
     await assert.rejects(async () => unsaved.state.write(withA(initialState)), new RoutesUnsavedError('the disk is full'))
   })
 
-  it('names the machines that have not applied it, beside the workers', async () => {
+  it('reports machines that have not applied it, in addition to workers', async () => {
     const { join } = makeHost({ store: { missing: () => ['node a:1: no'] } })
     assert.deepEqual(await join(1).state.missing(withA(initialState), 5000), ['node a:1: no'])
   })
 })
 
 describe('a state of another machine', () => {
-  it('is applied by one worker before the others, so that a wrong one does no harm', async () => {
+  it('is applied by one worker before the others, so that a bad state breaks nothing', async () => {
     const { host, join, diverged } = makeHost()
     let wrong = true
     const one = join(1, () => {
@@ -227,7 +227,7 @@ describe('a state of another machine', () => {
 })
 
 describe('a command about the machine', () => {
-  it('is carried out by the other workers that serve', async () => {
+  it('runs in the other workers that serve', async () => {
     const { join, seen } = makeHost()
     const [one, two, late] = [join(1), join(2), join(3, () => {}, false)]
     assert.deepEqual(await one.state.everywhere({ type: 'cache.clear' }), [])
@@ -235,15 +235,15 @@ describe('a command about the machine', () => {
     assert.deepEqual(seen, ['cache.clear'])
   })
 
-  it('that is about the processes as a whole is for the primary', async () => {
+  it('runs in the primary when it concerns the whole server', async () => {
     const { join, asked } = makeHost()
-    for (const type of ['stop', 'logs.reopen'] as const satisfies MachineCommandType[]) await join(1).state.asWhole({ type })
+    for (const type of ['stop', 'logs.reopen'] as const satisfies MachineCommandType[]) await join(1).state.applyToServer({ type })
     assert.deepEqual(asked, ['stop', 'logs.reopen'])
   })
 })
 
-describe('the nodes as workers know them', () => {
-  it('are told by the primary, also when something changed before the worker knew', async () => {
+describe('the nodes view of workers', () => {
+  it('is updated by the primary, even before the worker has joined', async () => {
     const [here, there] = memoryPorts()
     const [primary, worker] = [new Peer(here), new Peer(there)]
     const state = { isReady: false, warnings: ['w'] }
@@ -264,8 +264,8 @@ describe('the nodes as workers know them', () => {
     const joined = view(host.health())
     assert.deepEqual([joined.isReady, joined.warnings(), await joined.list()], [false, ['w'], [listedNode]])
     Object.assign(state, { isReady: true, warnings: [] })
-    host.look()
-    host.look()
+    host.healthChanged()
+    host.healthChanged()
     await joined.list()
     assert.deepEqual([joined.isReady, joined.warnings()], [true, []])
     assert.equal(view({ isReady: false, warnings: [] }).isReady, true)

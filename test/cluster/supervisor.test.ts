@@ -8,12 +8,12 @@ import { memoryPorts } from './memory-ports.ts'
 
 interface FakeWorker extends WorkerProcess {
   readonly number: number
-  /** What it was told and sent. */
+  /** The notifications and signals it received. */
   readonly heard: string[]
   end(ending: Partial<Ending>): Promise<void>
 }
 
-/** Workers that end when a test says so, under a clock that a test moves. */
+/** Workers that a test ends, with a clock that a test advances. */
 function makeSupervisor(t: TestContext, count: number, endsWithLast = false) {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const lines: string[] = []
@@ -63,7 +63,7 @@ function makeSupervisor(t: TestContext, count: number, endsWithLast = false) {
     started,
     seen,
     last: () => started.at(-1) as FakeWorker,
-    /** Lets time go by, timers included. */
+    /** Advances the clock and timers. */
     pass: async (ms: number) => {
       now += ms
       t.mock.timers.tick(ms)
@@ -75,13 +75,13 @@ function makeSupervisor(t: TestContext, count: number, endsWithLast = false) {
   }
 }
 
-/** What follows from what has happened has happened, when this resolves. */
+/** Resolves when pending reactions have run. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 4; turn += 1) await new Promise((resolve) => setImmediate(resolve))
 }
 
 describe('the supervisor', () => {
-  it('starts as many as were asked for, and is ready when all serve', (t) => {
+  it('starts the requested number of workers, and is ready when all serve', (t) => {
     const { supervisor, started, seen } = makeSupervisor(t, 3)
     assert.deepEqual(started.map(({ number }) => number), [1, 2, 3])
     supervisor.serves(2)
@@ -92,16 +92,16 @@ describe('the supervisor', () => {
     assert.equal(seen.ready, 1)
   })
 
-  it('replaces one that ended, under its number, at once', async (t) => {
+  it('replaces a worker that ended at once, with the same number', async (t) => {
     const { supervisor, started, lines, serveAll } = makeSupervisor(t, 2)
     serveAll()
     await started[1]?.end({ signal: 'SIGKILL' })
-    assert.equal(supervisor.places[1]?.serving, false)
+    assert.equal(supervisor.slots[1]?.serving, false)
     assert.deepEqual(started.map(({ number }) => number), [1, 2, 2])
-    assert.deepEqual(lines, ['ERROR process 2 ended: by SIGKILL; another takes its place'])
+    assert.deepEqual(lines, ['ERROR process 2 ended: by SIGKILL; restarting'])
   })
 
-  it('waits longer each time when one ends soon after its start', async (t) => {
+  it('doubles the delay each time a worker ends soon after its start', async (t) => {
     const { started, lines, serveAll, pass, last } = makeSupervisor(t, 2)
     serveAll()
     await pass(20_000) // The other is a healthy one from now on.
@@ -120,16 +120,16 @@ describe('the supervisor', () => {
     assert.equal(started.length, 2 + waits.length)
   })
 
-  it('begins anew with one that had served for long', async (t) => {
+  it('resets the delay after a worker has served for long', async (t) => {
     const { started, lines, serveAll, pass, last } = makeSupervisor(t, 1)
     serveAll()
     await started[0]?.end({ status: 1 })
     await pass(10_000)
     await last().end({ status: 1 })
-    assert.deepEqual(lines, Array(2).fill('ERROR process 1 ended: with status 1; another takes its place'))
+    assert.deepEqual(lines, Array(2).fill('ERROR process 1 ended: with status 1; restarting'))
   })
 
-  it('gives up when all end again and again, and says why', async (t) => {
+  it('gives up with the reason when all workers keep ending', async (t) => {
     const { supervisor, started, lines, seen, serveAll, pass, last } = makeSupervisor(t, 1)
     serveAll()
     await started[0]?.end({ status: 1 })
@@ -140,10 +140,10 @@ describe('the supervisor', () => {
     assert.equal(await supervisor.done, 1)
     assert.equal(seen.givenUp, 1)
     const why = 'process 1 ended: with status 1; it did so 5 times in a row within 10 s of its start'
-    assert.equal(lines.at(-1), `FATAL ${why}: the server is stopped`)
+    assert.equal(lines.at(-1), `FATAL ${why}: stopping the server`)
   })
 
-  it('keeps the server alive while one serves, even when the others cannot start again soon after the start', async (t) => {
+  it('keeps the server alive while one worker serves, even when the others cannot restart', async (t) => {
     const { started, seen, serveAll, pass } = makeSupervisor(t, 3)
     serveAll()
     for (let round = 0; round < 6; round += 1) {
@@ -154,7 +154,7 @@ describe('the supervisor', () => {
     assert.equal(started.filter(({ number }) => number === 1).length, 1)
   })
 
-  it('gives up when all of several end again and again soon after they began to serve', async (t) => {
+  it('gives up when all of several workers keep ending soon after they serve', async (t) => {
     const { supervisor, started, seen, serveAll, pass } = makeSupervisor(t, 2)
     serveAll()
     for (let round = 0; round < 5; round += 1) {
@@ -168,7 +168,7 @@ describe('the supervisor', () => {
     assert.equal(await supervisor.done, 1)
   })
 
-  it('ends with the status of one that cannot start at first, and lets the others stop', async (t) => {
+  it('ends with the status of a worker that fails the first start, and stops the others gracefully', async (t) => {
     const { supervisor, started, lines, seen } = makeSupervisor(t, 2)
     supervisor.serves(1)
     await started[1]?.end({ status: 78 })
@@ -176,23 +176,23 @@ describe('the supervisor', () => {
     await started[0]?.end({ status: 0 })
     assert.equal(await supervisor.done, 78)
     assert.deepEqual([started.length, seen.ready, seen.givenUp], [2, 0, 1])
-    assert.deepEqual(lines, ['FATAL process 2 ended before all served: with status 78: the server is stopped'])
+    assert.deepEqual(lines, ['FATAL process 2 ended before all served: with status 78: stopping the server'])
   })
 
-  it('says what SIGABRT at the first start may mean', async (t) => {
+  it('explains SIGABRT at the first start', async (t) => {
     const { supervisor, started, lines } = makeSupervisor(t, 1)
     await started[0]?.end({ signal: 'SIGABRT' })
     assert.equal(await supervisor.done, 1)
     assert.match(lines.join(), /^FATAL process 1 ended before all served: by SIGABRT \(too few threads allowed\? see TasksMax=/)
   })
 
-  it('ends with a status that is not 0 when one ends itself at the first start, as if all were well', async (t) => {
+  it('ends with a nonzero status when a worker exits with 0 at the first start', async (t) => {
     const { supervisor, started } = makeSupervisor(t, 1)
     await started[0]?.end({ status: 0 })
     assert.equal(await supervisor.done, 1)
   })
 
-  it('replaces one that was asked to stop before all served', async (t) => {
+  it('replaces a worker that was stopped before all served', async (t) => {
     const { supervisor, started, seen, serveAll } = makeSupervisor(t, 2)
     supervisor.ends(1)
     await started[0]?.end({ status: 0 })
@@ -201,18 +201,18 @@ describe('the supervisor', () => {
     assert.equal(seen.ready, 1)
   })
 
-  it('tries again later when a process cannot be started, and says why', async (t) => {
+  it('retries later when a process cannot be started, and logs the reason', async (t) => {
     const { started, lines, serveAll, pass, last } = makeSupervisor(t, 2)
     serveAll()
     await pass(20_000)
     await started[1]?.end({ signal: 'SIGKILL' })
     await last().end({ error: new Error('spawn node EAGAIN') })
-    assert.equal(lines.at(-1), 'ERROR process 2 ended: it could not be started: spawn node EAGAIN; another takes its place in 100 ms')
+    assert.equal(lines.at(-1), 'ERROR process 2 ended: it could not be started: spawn node EAGAIN; restarting in 100 ms')
     await pass(100)
     assert.equal(started.length, 4)
   })
 
-  it('stops all, replaces none, and is done when the last has ended', async (t) => {
+  it('stops all workers, replaces none, and is done when the last has ended', async (t) => {
     const { supervisor, started, lines, serveAll } = makeSupervisor(t, 2)
     serveAll()
     const stopped = supervisor.stop()
@@ -224,7 +224,7 @@ describe('the supervisor', () => {
     assert.deepEqual([started.length, lines], [2, []])
   })
 
-  it('kills one that does not stop in its time', async (t) => {
+  it('kills a worker that does not stop in time', async (t) => {
     const { supervisor, started, lines, serveAll, pass } = makeSupervisor(t, 1)
     serveAll()
     void supervisor.stop()
@@ -232,10 +232,10 @@ describe('the supervisor', () => {
     assert.deepEqual(started[0]?.heard, ['stop'])
     await pass(1)
     assert.deepEqual(started[0]?.heard, ['stop', 'SIGKILL'])
-    assert.deepEqual(lines, ['WARN process 1 did not stop in time: it is killed'])
+    assert.deepEqual(lines, ['WARN process 1 did not stop in time: killing it'])
   })
 
-  it('lets one that is given up end gracefully, and puts another in its place', async (t) => {
+  it('replaces a diverged worker after a graceful stop', async (t) => {
     const { supervisor, started, lines, serveAll, pass } = makeSupervisor(t, 2)
     serveAll()
     supervisor.replace(1)
@@ -245,10 +245,10 @@ describe('the supervisor', () => {
     await started[0]?.end({ status: 0 })
     assert.deepEqual(started.map(({ number }) => number), [1, 2, 1])
     await pass(60_000)
-    assert.deepEqual(lines, ['INFO process 1 has stopped: another takes its place'])
+    assert.deepEqual(lines, ['INFO process 1 has stopped: restarting'])
   })
 
-  it('replaces one that was asked to stop by somebody else, as nothing that failed', async (t) => {
+  it('replaces a worker that was stopped from outside without counting a failure', async (t) => {
     const { supervisor, started, lines, serveAll } = makeSupervisor(t, 1)
     serveAll()
     for (let round = 0; round < 7; round += 1) {
@@ -259,7 +259,7 @@ describe('the supervisor', () => {
     assert.ok(lines.every((line) => line.startsWith('INFO')))
   })
 
-  it('ends with the last that served, where the socket is closed with that: another could not listen', async (t) => {
+  it('ends with the last serving worker when the passed socket closes with it', async (t) => {
     const { supervisor, started, lines, seen, serveAll } = makeSupervisor(t, 2, true)
     serveAll()
     await started[0]?.end({ signal: 'SIGKILL' })
@@ -269,22 +269,22 @@ describe('the supervisor', () => {
     await started[2]?.end({ status: 0 })
     assert.equal(await supervisor.done, 1)
     const why = 'no process is left that has the socket of the service manager, which has to restart the server'
-    assert.equal(lines.at(-1), `FATAL ${why}: the server is stopped`)
+    assert.equal(lines.at(-1), `FATAL ${why}: stopping the server`)
   })
 
-  it('warns of one that does not serve, with the reason, until its successor serves', async (t) => {
+  it('warns about a worker that does not serve, with the reason, until its successor serves', async (t) => {
     const { supervisor, lines, serveAll, pass, last, started } = makeSupervisor(t, 2)
     serveAll()
     await pass(20_000)
     assert.deepEqual(supervisor.warnings(), [])
     await started[1]?.end({ signal: 'SIGKILL' })
-    assert.deepEqual(supervisor.warnings(), ['process 2 does not serve: it ended by SIGKILL. It is tried again'])
+    assert.deepEqual(supervisor.warnings(), ['process 2 does not serve: it ended by SIGKILL. Retrying'])
     supervisor.serves(2)
     assert.deepEqual(supervisor.warnings(), [])
     supervisor.fails(2, 'it cannot load a.mjs')
     await last().end({ status: 1 })
-    assert.match(lines.at(-1) ?? '', /^ERROR process 2 ended: it cannot load a\.mjs; another takes its place in 100 ms$/)
-    const warning = 'process 2 does not serve: it cannot load a.mjs, 2 times in a row soon after its start. It is tried again'
+    assert.match(lines.at(-1) ?? '', /^ERROR process 2 ended: it cannot load a\.mjs; restarting in 100 ms$/)
+    const warning = 'process 2 does not serve: it cannot load a.mjs, 2 times in a row soon after its start. Retrying'
     assert.deepEqual(supervisor.warnings(), [warning])
     await pass(100)
     assert.deepEqual(supervisor.warnings(), [warning])
@@ -292,7 +292,7 @@ describe('the supervisor', () => {
     assert.deepEqual(supervisor.warnings(), [])
   })
 
-  it('starts none any more when it was stopped in the time of waiting', async (t) => {
+  it('starts no worker when stopped during a delay', async (t) => {
     const { supervisor, started, serveAll, pass, last } = makeSupervisor(t, 1)
     serveAll()
     await started[0]?.end({ status: 1 })

@@ -6,7 +6,7 @@ import { silentLogger } from '../../lib/log/logger.ts'
 import { turns } from './readings-cluster.ts'
 import { memoryPorts } from './memory-ports.ts'
 
-/** A watch whose beats a test gives, and a worker that answers when it is let. */
+/** A watch with manual beats, and a worker that answers when the test allows it. */
 function makeWatch(patience: number) {
   const said: string[] = []
   const say = (message: string): void => void said.push(message)
@@ -44,14 +44,14 @@ function makeWatch(patience: number) {
 }
 
 describe('the watch over processes', () => {
-  it('has nothing to say of one that answers', async () => {
+  it('logs nothing about a worker that answers', async () => {
     const { watch, said, kills, beats } = makeWatch(60)
     assert.equal(watch.answers(1), true)
     await beats(200)
     assert.deepEqual([watch.answers(1), watch.answers(2), said, kills], [true, false, [], []])
   })
 
-  it('says so when one has not answered for long, and when it answers again', async () => {
+  it('logs when a worker has not answered for long, and when it answers again', async () => {
     const { watch, said, kills, beats, hang, resume } = makeWatch(60)
     hang()
     await beats(59)
@@ -63,7 +63,7 @@ describe('the watch over processes', () => {
     assert.deepEqual([said.slice(1), kills], [['process 1 answers again, after 59 s'], []])
   })
 
-  it('is silent about one that is busy for seconds', async () => {
+  it('ignores a worker that is busy for seconds', async () => {
     const { said, kills, beats, hang, resume } = makeWatch(60)
     hang()
     await beats(9)
@@ -72,33 +72,33 @@ describe('the watch over processes', () => {
     assert.deepEqual([said, kills], [[], []])
   })
 
-  it('kills one that has not answered in its time, once', async () => {
+  it('kills a worker that has not answered in time, once', async () => {
     const { said, kills, beats, hang } = makeWatch(3)
     await beats(1)
     hang()
     await beats(9)
-    assert.deepEqual(said, ['process 1 has not answered for 2 s', 'process 1 has not answered for 3 s: it is killed'])
+    assert.deepEqual(said, ['process 1 has not answered for 2 s', 'process 1 has not answered for 3 s: killing it'])
     assert.deepEqual(kills, ['SIGKILL'])
   })
 
-  it('gives one that is starting a minute at least', async () => {
+  it('gives a starting worker at least a minute', async () => {
     const { said, kills, beats, hang } = makeWatch(3)
     hang()
     await beats(59)
     assert.deepEqual(kills, [])
     await beats(1)
-    assert.equal(said.at(-1), 'process 1 has not answered for 60 s: it is killed')
+    assert.equal(said.at(-1), 'process 1 has not answered for 60 s: killing it')
     assert.deepEqual(kills, ['SIGKILL'])
   })
 
-  it('kills nobody for that when it is told not to', async () => {
+  it('never kills with patience 0', async () => {
     const { said, kills, beats, hang } = makeWatch(0)
     hang()
     await beats(5000)
     assert.deepEqual([said, kills], [['process 1 has not answered for 10 s'], []])
   })
 
-  it('kills one that does not read what it is told, before that fills the memory', async () => {
+  it('kills a worker that does not read its messages before they fill the memory', async () => {
     const said: string[] = []
     const log = Object.assign(() => {}, silentLogger, { error: (message: string) => said.push(message) })
     const watch = createWatch({ log, patience: 0 })
@@ -107,20 +107,20 @@ describe('the watch over processes', () => {
     const kills: string[] = []
     watch.attach({ number: 2, peer, kill: (signal) => kills.push(signal) })
     const event = 'x'.repeat(2 ** 20)
-    for (let at = 0; at < 64; at += 1) peer.tell('events.heard', ['news', at, event])
+    for (let at = 0; at < 64; at += 1) peer.notify('events.heard', ['news', at, event])
     await turns(2)
     for (const written of read) written()
     assert.equal(peer.backlog, 0)
     read = []
-    for (let at = 0; at < 65; at += 1) peer.tell('events.heard', ['news', at, event])
+    for (let at = 0; at < 65; at += 1) peer.notify('events.heard', ['news', at, event])
     await turns(2)
     watch.beat()
     watch.beat()
-    assert.deepEqual([said, kills], [['process 2 has not read 65 MB of what it was told: it is killed'], ['SIGKILL']])
+    assert.deepEqual([said, kills], [['process 2 has not read 65 MB of messages: killing it'], ['SIGKILL']])
     watch.close()
   })
 
-  it('forgets one that has ended', async () => {
+  it('forgets a worker that has ended', async () => {
     const { watch, said, kills, beats, hang, end } = makeWatch(3)
     await beats(1)
     hang()

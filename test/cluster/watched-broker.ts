@@ -1,13 +1,13 @@
 import type { Unsubscribe } from '../../lib/events/broker.ts'
 import type { SynchronousBroker } from '../../lib/events/local-broker.ts'
 
-/** A broker, and who listens to it: names in the order in which they were subscribed to. */
+/** A broker, and the names of its subscriptions in order. */
 export interface WatchedBroker {
   readonly broker: SynchronousBroker
   readonly listening: readonly string[]
 }
 
-/** Watches who listens to a broker. */
+/** Records the subscriptions of a broker. */
 export function watched(inner: SynchronousBroker): WatchedBroker {
   const listening: string[] = []
   const listen = (name: string, unsubscribe: Unsubscribe): Unsubscribe => {

@@ -23,7 +23,7 @@ function serve(control: Peer, cluster: Peer): void {
   })
   control.on('subscribe', async (taken) => {
     const [kind, name, key] = taken as ['channel' | 'queue', string, number]
-    const hear = (event?: unknown): void => control.tell('heard', [key, event])
+    const hear = (event?: unknown): void => control.notify('heard', [key, event])
     subscriptions.set(key, await (kind === 'channel' ? broker.subscribe(name, hear) : broker.onAvailable(name, hear)))
   })
   control.on('unsubscribe', (taken) => subscriptions.get(taken as number)?.())

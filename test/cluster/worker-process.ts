@@ -7,15 +7,15 @@ import { noCounts, type SessionStore } from '../../lib/session/store.ts'
 import { pack, unpack } from './packed.ts'
 import { splitPort } from './split-port.ts'
 
-/** A process that runs workers, as many as tests begin in it; this process is the primary. */
+/** A process that runs any number of workers; this process is the primary. */
 export interface WorkerProcess {
-  /** Begins a worker there. `peer` is the primary's side of its channel. */
+  /** Starts a worker there. `peer` is the primary's side of its channel. */
   begin(): RemoteWorker
-  /** Kills the process, with all its workers; resolves when it is gone. */
+  /** Kills the process, with all its workers; resolves when it has ended. */
   kill(): Promise<void>
 }
 
-/** A worker in another process. Its broker and its stores do there what is asked of them here. */
+/** A worker in another process. Calls to its broker and its stores run there. */
 export interface RemoteWorker {
   readonly peer: Peer
   readonly broker: Broker
@@ -66,7 +66,7 @@ function remoteWorker(peer: Peer, control: Peer): RemoteWorker {
     listeners.set(key, listener)
     await control.call('subscribe', [kind, name, key])
     return () => {
-      if (listeners.delete(key)) control.tell('unsubscribe', key)
+      if (listeners.delete(key)) control.notify('unsubscribe', key)
     }
   }
 

@@ -10,7 +10,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 const quiet = { 'server.port': 0, 'log.console': false, app_key: testKey }
 
 describe('an embedded server', () => {
-  it('lets the process end by itself after stop and closeLogs', async (t) => {
+  it('lets the process exit on its own after stop and closeLogs', async (t) => {
     const folder = temporaryFolder()
     writeFiles(folder, {
       'routes/a.json': [{ name: 'a', url: '/', action: 'a.mjs', middleware: 'm' }],

@@ -4,7 +4,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { chooseAppKey, publishedInsecureAppKey } from '../../lib/config/app-key.ts'
-import { createApp } from '../../lib/app.ts'
+import { createApp } from '../support/app.ts'
 import { ConfigError, loadConfig, parseConfig } from '../../lib/config/load.ts'
 import { ReloadError } from '../../lib/control/commands.ts'
 import { startApplication, testKey, writeFiles } from '../support/application.ts'
@@ -25,7 +25,7 @@ describe('createApp', () => {
     )
   })
 
-  it('takes an appKey in place of that of the configuration, loaded or given', (t) => {
+  it('takes an appKey instead of that of the configuration, loaded or passed as a value', (t) => {
     const folder = temporaryFolder()
     const config = { app_key: 'other', 'log.console': false }
     for (const options of [{ config }, { loaded: parseConfig(config, folder) }]) {
@@ -35,13 +35,13 @@ describe('createApp', () => {
     }
   })
 
-  it('removes at its start the uploads that a killed process has left in paths.temp, and says what it cannot remove', async (t) => {
+  it('removes the uploads of a killed process from paths.temp at the start, and reports what it cannot remove', async (t) => {
     const left = `.cached/temp/svc-upload-${process.pid}-${hostname()}-abcdef`
     const { folder, lines } = await startApplication(t, { [`${left}/0`]: 'x' })
     assert.equal(existsSync(join(folder, left)), false)
-    assert.match(lines().join('\n'), /\[INFO \] \[server\] removed the uploads that 1 cut requests had left in \/.*\.cached\/temp$/m)
+    assert.match(lines().join('\n'), /\[INFO \] \[server\] removed the leftover uploads of 1 aborted requests from \/.*\.cached\/temp$/m)
     const wrong = await startApplication(t, { temp: 'a file' }, { 'paths.temp': 'temp' })
-    assert.match(wrong.lines().join('\n'), /\[WARN \] \[server\] Cannot remove the uploads that are left in \/.*\/temp: ENOTDIR/m)
+    assert.match(wrong.lines().join('\n'), /\[WARN \] \[server\] Cannot remove the leftover uploads in \/.*\/temp: ENOTDIR/m)
   })
 
   it('needs nothing but a folder with routes', (t) => {
@@ -76,7 +76,7 @@ describe('the application secret', () => {
     })
   }
 
-  it('is not the published one in app_key_previous of prod either: the log and the warnings say so', async (t) => {
+  it('is not the published one in app_key_previous of prod either: the log and the warnings report it', async (t) => {
     const previous = { app_key_previous: ['may', publishedInsecureAppKey] }
     const warning = /^app_key_previous holds the published default: anyone can sign tokens/
     const { app, lines } = await startApplication(t, {}, previous)
@@ -93,7 +93,7 @@ describe('the application secret', () => {
 })
 
 describe('the start', () => {
-  it('says what runs, what is odd, and where it listens', async (t) => {
+  it('logs the version, the warnings and the address', async (t) => {
     const { app, lines, url, port } = await startApplication(t, {}, { app_key: '', 'server.prot': 1 })
     const said = lines().map((line) => line.slice(26))
     assert.match(said[0] ?? '', /^\[INFO \] \[server\] svc\/\d+\.\d+\.\d+ on Node \d+\.\d+\.\d+, prod, process \d+, configuration without a file$/)
@@ -111,7 +111,7 @@ describe('the start', () => {
     assert.equal((await request(url)).status, 404)
   })
 
-  it('is refused for a wrong route file, and does not listen', async (t) => {
+  it('fails for an invalid route file, and does not listen', async (t) => {
     const folder = temporaryFolder()
     writeFiles(folder, { 'routes/a.json': '{}' })
     const app = createApp({ folder, config: quiet })
@@ -144,7 +144,7 @@ describe('the start', () => {
 })
 
 describe('two apps in one process', () => {
-  it('do not mix: routes, modules, middleware, logs, stop', async (t) => {
+  it('are isolated: routes, modules, middleware, logs, stop', async (t) => {
     const files = (name: string) => ({
       'routes/a.json': [
         { name: 'a', url: '/a', action: 'a.mjs', middleware: 'm' },
@@ -190,7 +190,7 @@ describe('two apps in one process', () => {
 })
 
 describe('the logs of an app', () => {
-  it('are opened anew by the command logs.reopen', async (t) => {
+  it('are reopened by the command logs.reopen', async (t) => {
     const { app, folder, url, lines } = await startApplication(t, {})
     await request(`${url}/first`)
     for (const name of ['svc.log', 'access.log']) {
@@ -224,7 +224,7 @@ describe('the logs of an app', () => {
     assert.throws(() => readFileSync(join(folder, '.logs/access.log')), { code: 'ENOENT' })
   })
 
-  it('that are removed are made anew, and have what comes then', async (t) => {
+  it('that are removed are created again, and receive later lines', async (t) => {
     const { folder, url, lines } = await startApplication(t, {})
     await request(url)
     lines()
@@ -236,7 +236,7 @@ describe('the logs of an app', () => {
     assert.deepEqual(told.map((line) => /\/(\w+\.log) was/.exec(line)?.[1]).sort(), ['access.log', 'svc.log'])
   })
 
-  it('say in the warnings that they cannot be written', async (t) => {
+  it('cause warnings while they cannot be written', async (t) => {
     const folder = temporaryFolder()
     writeFiles(folder, { logs: 'a file in place of the folder', 'routes/.keep': '' })
     const app = createApp({ folder, config: { ...quiet, 'paths.log': 'logs' } })
@@ -248,7 +248,7 @@ describe('the logs of an app', () => {
     await app.stop()
   })
 
-  it('tell when the pool is saturated', async (t) => {
+  it('report when the pool is saturated', async (t) => {
     const { url, lines } = await startApplication(
       t,
       { 'routes/a.json': [{ name: 'a', url: '/', action: 'a.mjs' }], 'a.mjs': 'export default async () => "x"' },
@@ -259,7 +259,7 @@ describe('the logs of an app', () => {
     assert.deepEqual(said, ['[WARN ] [pool_detector] pool_http: alert on', '[INFO ] [pool_detector] pool_http: alert off'])
   })
 
-  it('have the failure of a middleware that nobody waited for', async (t) => {
+  it('contain the failure of a middleware that was not awaited', async (t) => {
     const { url, lines } = await startApplication(t, {
       'routes/a.json': [{ name: 'a', url: '/', action: 'a.mjs', middleware: 'm' }],
       'a.mjs': "export default async () => { await new Promise(setImmediate); throw new Error('ouch') }",
@@ -272,7 +272,7 @@ describe('the logs of an app', () => {
     assert.match(said, /ERROR.*GET \/ \(a\): ouch \[\S{36}\]\n {4}Error: ouch/)
   })
 
-  it('have what went wrong with a compiled view on disk', async (t) => {
+  it('contain a problem with a compiled view on disk', async (t) => {
     const { url, lines } = await startApplication(
       t,
       {

@@ -15,7 +15,7 @@ import { until } from '../support/until.ts'
 const hello = { name: 'hello', url: '/hello', action: 'hello.mjs' }
 const others = ['read', 'poll', 'leak'].map((name) => ({ name, url: `/${name}`, action: `hello.mjs@${name}` }))
 
-/** Starts a server with a limit of open files, in a process of its own. */
+/** Starts a server with a limit of open files, in a separate process. */
 async function startLimited(t: TestContext, limit: number) {
   const folder = temporaryFolder()
   writeFiles(folder, {
@@ -30,7 +30,7 @@ async function startLimited(t: TestContext, limit: number) {
       export const poll = (ctx) => ctx.longPoll(ctx.channel('c'), { timeout_s: 600 })`,
     'public/large.bin': 'x'.repeat(4_000_000),
   })
-  // Node opens the modules of one import at the same time, so a server does not start with 128.
+  // Node opens the modules of one import concurrently, so a server does not start with 128.
   const limited = ['-c', `ulimit -n ${limit}; exec "$0" "$@"`, process.execPath, ...optionsOfTarget(), `${root}bin/svc.js`]
   const child = spawn('sh', [...limited, 'start'], { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] })
   const ended = once(child, 'exit')
@@ -41,7 +41,7 @@ async function startLimited(t: TestContext, limit: number) {
   let text = ''
   child.stdout.setEncoding('utf8').on('data', (piece: string) => (text += piece))
   await until(() => text.includes('listening on '))
-  const url = /listening on (\S+)/.exec(text)?.[1] as string // It has just been said.
+  const url = /listening on (\S+)/.exec(text)?.[1] as string // matched above
   const sockets: Socket[] = []
   t.after(() => sockets.forEach((socket) => socket.destroy()))
   /** Opens a connection that sends the text and reads nothing. */
@@ -62,7 +62,7 @@ async function startLimited(t: TestContext, limit: number) {
 }
 
 describe('a server with few file descriptors', () => {
-  it('closes the connections that have gone longest without progress, and no other', async (t) => {
+  it('closes only the connections longest without progress', async (t) => {
     const { url, open, status, log } = await startLimited(t, 512)
     const waits = open(requestText('GET /poll', ['Host: localhost']).replace('Host: h\r\n', ''))
     let waitsClosed = false
@@ -79,7 +79,7 @@ describe('a server with few file descriptors', () => {
     assert.ok(!waitsClosed, 'a client that waits for an event keeps up')
   })
 
-  it('says so when the application leaves files open, and serves', async (t) => {
+  it('warns when the application leaves files open, and serves', async (t) => {
     const { url, status, log } = await startLimited(t, 512)
     const said = /\[WARN \] \[socket\] \d+ of 512 file descriptors are open, with \d+ connections, none of which can be closed; raise the limit \(LimitNOFILE=\), or look for files that the application leaves open/
     for (let leaked = 0; leaked < 400; leaked += 1) await request(`${url}/leak`)

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { maxConnections, processDescriptors } from '../../lib/composition/file-descriptors.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
-test('a sixteenth of the file descriptors is kept for files, 64 at least', () => {
+test('reserves a sixteenth of the file descriptors for files, at least 64', () => {
   const file = join(temporaryFolder(), 'limits')
   const rows: [limit: string, expected: number | undefined][] = [
     ['1024', 960],

@@ -1,7 +1,7 @@
 // app.request(): requests without a port, for tests of applications.
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { createApp, type App } from '../../lib/app.ts'
+import { createApp, type App } from '../support/app.ts'
 import { testKey, writeFiles } from '../support/application.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
@@ -32,7 +32,7 @@ function make(t: Pick<TestContext, 'after'>, files: Readonly<Record<string, unkn
 }
 
 describe('a request without a port', () => {
-  it('is answered as any other, and the first loads the application', async (t) => {
+  it('is answered like any other, and the first loads the application', async (t) => {
     const app = make(t)
     const [one, two] = await Promise.all([app.request('/json?a=1', { headers: { 'user-agent': 'test' } }), app.request('json')])
     assert.deepEqual([one.status, one.headers.get('content-type')], [200, 'application/json; charset=utf-8'])
@@ -57,7 +57,7 @@ describe('a request without a port', () => {
     assert.equal((await app.request('/echo', { method: 'POST', body: 'x'.repeat(2 ** 21) })).status, 413)
   })
 
-  it('takes a URL and a Request, with what init replaces', async (t) => {
+  it('takes a URL and a Request, with the overrides of init', async (t) => {
     const app = make(t)
     const { a, host } = (await (await app.request(new URL('http://example.org:8080/json?a=1'))).json()) as { a: string; host: string }
     assert.deepEqual([a, host], ['1', 'example.org:8080'])
@@ -86,7 +86,7 @@ describe('a request without a port', () => {
     }
   })
 
-  it('refuses what is no address, and one of another scheme', async (t) => {
+  it('refuses an invalid address, and another scheme', async (t) => {
     const app = make(t)
     for (const wrong of [undefined, null, 7, {}, { url: '/json' }, ['/json']]) {
       await assert.rejects(app.request(wrong as unknown as string), { name: 'TypeError', message: /give a path, a URL or a Request: it is / })
@@ -97,7 +97,7 @@ describe('a request without a port', () => {
     await assert.rejects(app.request('http://'), { name: 'TypeError' })
   })
 
-  it('brings answers without a body, redirects and large ones', async (t) => {
+  it('returns responses without a body, redirects and large ones', async (t) => {
     const app = make(t)
     const empty = await app.request('/empty')
     assert.deepEqual([empty.status, empty.body], [204, null])
@@ -108,7 +108,7 @@ describe('a request without a port', () => {
     assert.equal((await (await app.request('/large')).text()).length, 2 ** 22)
   })
 
-  it('reads a stream as it comes, and leaves it', async (t) => {
+  it('reads a stream as it arrives, and cancels it', async (t) => {
     const app = make(t)
     const stream = await app.request('/stream')
     const reader = stream.body?.pipeThrough(new TextDecoderStream()).getReader()
@@ -129,7 +129,7 @@ describe('a request without a port', () => {
     await isLeft
   })
 
-  it('may come beside others of a server that has been started, and none after its stop', async (t) => {
+  it('works on a started server too, but not after its stop', async (t) => {
     const app = make(t)
     await app.start()
     assert.equal((await app.request('/json')).status, 200)

@@ -34,18 +34,18 @@ describe('the folder of the configuration', () => {
 })
 
 describe('the folders that a server writes', () => {
-  it('are each named with their key, the reason and what fails', async () => {
+  it('are each reported with their key, the reason and the effect', async () => {
     const { loaded } = loadedWith({ paths: { log: 'a', cache: 'b', temp: 'c' } })
     for (const name of ['a', 'b', 'c']) writeFileSync(join(loaded.folder, name), '')
     const lines = (await unwritable(foldersOf(loaded))).map(({ line }) => line)
-    const line = (key: string, name: string): RegExp => new RegExp(`^${key}: this user cannot write to .*/${name} \\(.*/${name} is no folder\\): .`)
+    const line = (key: string, name: string): RegExp => new RegExp(`^${key}: this user cannot write to .*/${name} \\(.*/${name} is not a folder\\): .`)
     assert.equal(lines.length, 3)
     for (const [at, [key, name]] of ([['paths.log', 'a'], ['paths.cache', 'b'], ['paths.temp', 'c']] as const).entries()) {
       assert.match(lines[at] ?? '', line(key, name))
     }
   })
 
-  it('are checked again and again: a change is logged once, and a problem is a warning until it is over', async (t) => {
+  it('are checked periodically: a change is logged once, and a problem is a warning until it is resolved', async (t) => {
     t.mock.timers.enable({ apis: ['setInterval'] })
     const path = join(temporaryFolder(), 'folder')
     const folders: readonly WrittenFolder[] = [{ what: 'x', path, effect: 'y fails' }]
@@ -54,8 +54,8 @@ describe('the folders that a server writes', () => {
     const watch = new FolderWatch({ folders: () => folders, log })
     writeFileSync(path, '')
     await watch.start()
-    await watch.look()
-    const line = `x: this user cannot write to ${path} (${path} is no folder): y fails`
+    await watch.check()
+    const line = `x: this user cannot write to ${path} (${path} is not a folder): y fails`
     assert.deepEqual([watch.warnings(), lines], [[line], [`WARN ${line}`]])
     rmSync(path)
     const looked = nextLook(t, watch)
@@ -66,28 +66,28 @@ describe('the folders that a server writes', () => {
   })
 })
 
-/** Resolves when the next check that the watch makes by itself is done. */
+/** Resolves after the next periodic check. */
 function nextLook(t: TestContext, watch: FolderWatch): Promise<void> {
-  const look = watch.look.bind(watch)
-  return new Promise((resolve) => t.mock.method(watch, 'look', () => look().then(resolve)))
+  const look = watch.check.bind(watch)
+  return new Promise((resolve) => t.mock.method(watch, 'check', () => look().then(resolve)))
 }
 
 describe('a server', () => {
-  it('starts with a warning for a folder that it cannot write, and has no other', async (t) => {
+  it('starts with a warning only for a folder that it cannot write', async (t) => {
     const { app, lines } = await startApplication(t, { '.cached/temp': '' })
     const [warning = '', ...others] = app.warnings()
-    assert.match(warning, /^paths\.temp: this user cannot write to .*\/\.cached\/temp \(.* is no folder\): uploads above 64 KiB are 500$/)
+    assert.match(warning, /^paths\.temp: this user cannot write to .*\/\.cached\/temp \(.* is not a folder\): uploads above 64 KiB are 500$/)
     assert.deepEqual(others, [])
     assert.ok(lines().some((line) => line.endsWith(`[WARN ] [server] ${warning}`)))
   })
 
-  it('has a warning when the folder of its session files cannot be written any more', async (t) => {
+  it('warns when the folder of its session files is no longer writable', async (t) => {
     const session = { store: 'file', path: 'sessions' }
     t.mock.timers.enable({ apis: ['setInterval'] })
-    const looked = new Promise((resolve) => {
-      const { look } = FolderWatch.prototype
-      t.mock.method(FolderWatch.prototype, 'look', async function (this: FolderWatch) {
-        await look.call(this)
+    const checked = new Promise((resolve) => {
+      const { check } = FolderWatch.prototype
+      t.mock.method(FolderWatch.prototype, 'check', async function (this: FolderWatch) {
+        await check.call(this)
         if (this.warnings().length > 0) resolve(undefined)
       })
     })
@@ -95,7 +95,7 @@ describe('a server', () => {
     assert.deepEqual(app.warnings(), [])
     writeFileSync(join(folder, 'sessions'), '')
     t.mock.timers.tick(10_000)
-    await looked
+    await checked
     assert.match(app.warnings().join(), /^setup\.session\.path: this user cannot write to .*: requests that keep a session are 500$/)
   })
 })

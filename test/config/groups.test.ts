@@ -5,7 +5,7 @@ import { parseConfig } from '../../lib/config/load.ts'
 
 const { config } = parseConfig({ 'server.port': 81, trace: { app: false } }, '/')
 
-test('every key is there dotted and by its groups', () => {
+test('contains every key, dotted and by its groups', () => {
   const grouped = withSections(config)
   for (const [key, value] of Object.entries(config)) {
     let found: unknown = grouped
@@ -15,7 +15,7 @@ test('every key is there dotted and by its groups', () => {
   assert.deepEqual((grouped['server'] as { port: number }).port, 81)
 })
 
-test('nothing of it can be changed', () => {
+test('is frozen at every level', () => {
   const server = withSections(config)['server'] as { port: number; tls: { cert: string } }
   assert.throws(() => (server.port = 1), TypeError)
   assert.throws(() => (server.tls.cert = 'x'), TypeError)

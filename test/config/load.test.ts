@@ -72,7 +72,7 @@ const wrong: readonly [value: unknown, ...problems: string[]][] = [
   [{ log: { file: '..' } }, 'log.file must be a file name without a path, of at most 200 bytes: it is ".."'],
   [
     { log: { file: 'svc_20260101000000_000001.log' } },
-    'log.file must not be a name that rotation gives, since old ones are deleted: '
+    'log.file must not be a name that rotation uses, since old ones are deleted: '
       + 'it is "svc_20260101000000_000001.log"',
   ],
   [{ paths: { log: '' } }, 'paths.log must be a path, not empty and without control characters: it is ""'],
@@ -138,7 +138,7 @@ const wrong: readonly [value: unknown, ...problems: string[]][] = [
   ['x', 'the configuration must be an object, {...}: it is a string'],
   [
     { log: { level: 'info' }, 'log.level': 'info' },
-    'log.level is there twice, as "log": "level" and as "log.level"',
+    'log.level is set twice, as "log": "level" and as "log.level"',
   ],
   [
     { server: { port: -1, body_limit_kb: 0 }, cache_disk: 0 },
@@ -171,7 +171,7 @@ test('takes values, nested, dotted and mixed', () => {
   }
 })
 
-test('names every wrong key, its value and what is allowed', () => {
+test('reports every invalid key, its value and the allowed ones', () => {
   for (const [value, ...problems] of wrong) assert.deepEqual(problemsOf(value), problems)
 })
 
@@ -183,7 +183,7 @@ test('warns of an unknown key and names the nearest known one', () => {
   }
 })
 
-test('a refusal tells the unknown keys too', () => {
+test('an error includes the warnings about unknown keys', () => {
   const error = refused(() => parseConfig({ prot: 1, server: { prot: 2, port: -1 } }, '.'))
   assert.equal(error.message, 'Cannot load the configuration: server.port must be 0 to 65535: it is -1')
   assert.deepEqual(error.warnings, [
@@ -202,7 +202,7 @@ test('the configuration is frozen and does not share its lists', () => {
   }
 })
 
-test('overrides stand above the file, are checked, and do not mend a wrong file', () => {
+test('overrides replace values of the file, are checked, and do not hide an invalid file', () => {
   const file = join(temporaryFolder(), 'svc.json')
   const load = (text: string, overrides: Partial<Config>) => {
     writeFileSync(file, text)
@@ -219,7 +219,7 @@ test('overrides stand above the file, are checked, and do not mend a wrong file'
   ])
 })
 
-test('reads a file, and tells its absolute path and folder', () => {
+test('reads a file, and returns its absolute path and folder', () => {
   const folder = temporaryFolder()
   const file = join(folder, 'svc.json')
   const text = '\ufeff{"server": {"port": 1},\r\n "mine": {}}'
@@ -232,13 +232,13 @@ test('reads a file, and tells its absolute path and folder', () => {
   assert.deepEqual(loaded.warnings, [`${file}: unknown key mine (line 2)`])
 })
 
-test('a file that is not there gives the defaults and a warning, and is not made', () => {
+test('a missing file gives the defaults and a warning, and is not created', () => {
   const file = join(temporaryFolder(), 'svc.json')
   const loaded = loadConfig(file, { 'server.port': 5 })
   assert.deepEqual(loaded.config, { ...defaults, 'server.port': 5 })
   assert.equal(loaded.file, undefined)
   assert.equal(loaded.folder, resolve(file, '..'))
-  assert.deepEqual(loaded.warnings, [`${file} is not there: the defaults are used`])
+  assert.deepEqual(loaded.warnings, [`${file} does not exist: the defaults are used`])
   assert.throws(() => readFileSync(file), { code: 'ENOENT' })
 })
 
@@ -250,7 +250,7 @@ test('relative paths are relative to the folder of the link, not of what it poin
   assert.equal(loadConfig(join(folder, 'svc.json')).folder, folder)
 })
 
-test('tells the line of every problem, and all problems in one message', () => {
+test('reports the line of every problem, and all problems in one message', () => {
   const file = join(temporaryFolder(), 'svc.json')
   const log = '  "log": {\n    "level": "loud",\n    "levle": 1\n  },\n'
   const text = `{\n${log}  "server.port": "80",\n  "log.level": "info"\n}\n`
@@ -262,14 +262,14 @@ test('tells the line of every problem, and all problems in one message', () => {
       `Cannot load ${file}: 3 problems`,
       '  log.level must be debug, info, warn, error or fatal: it is "loud" (line 3)',
       '  server.port must be 0 to 65535: it is "80" (line 6)',
-      '  log.level is there twice, as "log": "level" and as "log.level" (line 7)',
+      '  log.level is set twice, as "log": "level" and as "log.level" (line 7)',
     ].join('\n'),
   )
   assert.deepEqual(error.warnings, [`${file}: unknown key log.levle: did you mean log.level? (line 4)`])
   assert.equal(readFileSync(file, 'utf8'), text)
 })
 
-test('a problem between two keys has its line, and is told beside others', () => {
+test('a conflict between two keys has its line, and is reported with other problems', () => {
   const file = join(temporaryFolder(), 'svc.json')
   writeFileSync(file, '{"access_log": {"file": "svc.log"},\n"server": {"port": -1}}')
   assert.deepEqual(refused(() => loadConfig(file)).problems, [
@@ -279,16 +279,16 @@ test('a problem between two keys has its line, and is told beside others', () =>
 })
 
 const notJson: readonly [text: string, problem: string][] = [
-  ['{\n  "log": {"level": "info",}\n}', 'line 2, column 26: no comma may stand before the closing }'],
+  ['{\n  "log": {"level": "info",}\n}', 'line 2, column 26: no comma is allowed before the closing }'],
   ['{"log": {},\r\n\t"log": {}}\r\n', 'line 2, column 2: the name "log" appears twice in this object'],
-  ['{"a": 1} x', 'line 1, column 10: nothing may follow the value, but here is "x"'],
+  ['{"a": 1} x', 'line 1, column 10: expected nothing after the value, but found "x"'],
   ['{"app_key": "abc}', 'line 1, column 13: a string that begins here has no closing quote on its line'],
-  ['{"admin": {"password": hunter}}', 'line 1, column 24: a value was expected, but here is "h"'],
-  ['{"app_key_previous": [\n  "old"\n  "hunter"\n]}', 'line 3, column 3: a comma or ] was expected, but here is "\\""'],
-  ['{"app_key":\n  "hunter" x}', 'line 2, column 12: a comma or } was expected, but here is "x"'],
+  ['{"admin": {"password": hunter}}', 'line 1, column 24: expected a value, but found "h"'],
+  ['{"app_key_previous": [\n  "old"\n  "hunter"\n]}', 'line 3, column 3: expected a comma or ], but found "\\""'],
+  ['{"app_key":\n  "hunter" x}', 'line 2, column 12: expected a comma or }, but found "x"'],
 ]
 
-test('tells where a file is no JSON, without the text there, which may be a secret', () => {
+test('reports where a file is not JSON, without quoting it, since it may contain a secret', () => {
   const file = join(temporaryFolder(), 'svc.json')
   for (const [text, problem] of notJson) {
     writeFileSync(file, text)
@@ -300,19 +300,19 @@ test('tells where a file is no JSON, without the text there, which may be a secr
   }
 })
 
-test('refuses what is no readable UTF-8 file, and says why', () => {
+test('refuses an unreadable file or invalid UTF-8, with the reason', () => {
   const folder = temporaryFolder()
   const file = join(folder, 'svc.json')
   mkdirSync(join(folder, 'directory'))
   execFileSync('mkfifo', [join(folder, 'pipe')])
   writeFileSync(file, Buffer.from([0x7b, 0xff, 0x7d]))
   assert.deepEqual(refused(() => loadConfig(file)).problems, ['it is not UTF-8'])
-  assert.deepEqual(refused(() => loadConfig(join(folder, 'directory'))).problems, ['it is no regular file'])
-  assert.deepEqual(refused(() => loadConfig(join(folder, 'pipe'))).problems, ['it is no regular file'])
+  assert.deepEqual(refused(() => loadConfig(join(folder, 'directory'))).problems, ['it is not a regular file'])
+  assert.deepEqual(refused(() => loadConfig(join(folder, 'pipe'))).problems, ['it is not a regular file'])
   assert.match(refused(() => loadConfig(join(file, 'svc.json'))).message, /it cannot be read: ENOTDIR/)
 })
 
-test('says that the user may not read the file', () => {
+test('reports a file that the user may not read', () => {
   const folder = temporaryFolder()
   const file = join(folder, 'svc.json')
   writeFileSync(file, '{}')
@@ -351,7 +351,7 @@ test('finds the file: --config, $SVC_CONFIG, the working directory, the package'
   for (const [options, file, namedBy, isDemo = false] of rows) assert.deepEqual(findConfigFile(options), { file, namedBy, isDemo })
 })
 
-test('a secret of a file that a passed one hides is a warning with its place, unless both are the same', () => {
+test('warns of a secret in a file that a passed one overrides, with its line, unless both are equal', () => {
   const folder = temporaryFolder()
   const file = join(folder, 'svc.json')
   const credential = 'the credential /run/credentials/app_key'
@@ -363,7 +363,7 @@ test('a secret of a file that a passed one hides is a warning with its place, un
     return loadConfig(file, over, from).warnings
   }
   const lost = (what: string, source: string): string =>
-    `${what} is not used, since ${source} comes before it: change it there, and remove it here`
+    `${what} is not used, since ${source} overrides it: change it there, and remove it here`
   assert.deepEqual(warningsOf({ app_key: '', app_key_previous: [], server: { port: 80 }, shared: { url: 'redis://a' } }), [])
   assert.deepEqual(warningsOf({ app_key: 'passed', app_key_previous: ['passed before'] }), [])
   assert.deepEqual(warningsOf({ app_key: 'of the file', app_key_previous: ['a'], shared: { url: 'redis://u:p@a' } }), [

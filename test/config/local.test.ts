@@ -1,17 +1,17 @@
-// svc.local.json: what one machine has of its own, merged over svc.json.
+// svc.local.json: the settings of one machine, merged over svc.json.
 import assert from 'node:assert/strict'
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { createCredentialWriter } from '../../lib/config/credential-writer.ts'
 import { ConfigError, fileToWrite, loadConfig, localFileOf } from '../../lib/config/load.ts'
-import { problemsTogether } from '../../lib/config/together.ts'
+import { inconsistencies } from '../../lib/config/together.ts'
 import { assertCurrent } from '../support/current.ts'
 import { writeFiles } from '../support/application.ts'
 import { renderSchema } from '../support/schema.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
-/** A folder with the files given; returns the path of `svc.json` there. */
+/** Creates a folder with these files; returns the path of its `svc.json`. */
 function place(files: Readonly<Record<string, unknown>>): string {
   const folder = temporaryFolder()
   writeFiles(folder, files)
@@ -19,7 +19,7 @@ function place(files: Readonly<Record<string, unknown>>): string {
 }
 
 describe('svc.local.json', () => {
-  it('stands above svc.json key by key, nested or dotted; a list takes the place of the whole list', () => {
+  it('overrides svc.json key by key, nested or dotted; a list replaces the whole list', () => {
     const file = place({
       'svc.json': { 'server.port': 1, server: { host: 'a.example', trusted_proxies: ['10.0.0.1', '10.0.0.2'] }, trace: { app: false } },
       'svc.local.json': { server: { port: 2, trusted_proxies: ['10.0.0.3'] }, 'log.level': 'debug', 'trace.pool': false },
@@ -34,14 +34,14 @@ describe('svc.local.json', () => {
     assert.equal(localFile, localFileOf(file))
   })
 
-  it('is enough by itself, with a warning for the other one', () => {
+  it('suffices without svc.json, with a warning', () => {
     const file = place({ 'svc.local.json': { server: { port: 2 } } })
     const { config, file: main, warnings } = loadConfig(file)
     assert.deepEqual([config['server.port'], main], [2, undefined])
-    assert.deepEqual(warnings, [`${file} is not there: the defaults are used`])
+    assert.deepEqual(warnings, [`${file} does not exist: the defaults are used`])
   })
 
-  it('says what is wrong in it, with its name', () => {
+  it('has its name in the messages about its problems', () => {
     const file = place({ 'svc.json': '{\n"log": {"level": "all"}}', 'svc.local.json': '{\n"server": {"port": null,\n"host": 7}, "porrt": 1}' })
     assert.throws(() => loadConfig(file), (error) => {
       assert.ok(error instanceof ConfigError)
@@ -57,11 +57,11 @@ describe('svc.local.json', () => {
     assert.throws(() => loadConfig(broken), { name: 'ConfigError', message: /^Cannot load .*svc\.local\.json: / })
   })
 
-  it('is named for a file of another name', () => {
+  it('has a matching name for another file name', () => {
     assert.deepEqual(['/a/prod.json', '/a/conf'].map(localFileOf), ['/a/prod.local.json', '/a/conf.local.json'])
   })
 
-  it('is what is written to when it is there or config.local is true', () => {
+  it('is the file to write when it exists or config.local is true', () => {
     const rows: [Readonly<Record<string, unknown>>, string][] = [
       [{ 'svc.json': {} }, 'svc.json'],
       [{ 'svc.json': {}, 'svc.local.json': {} }, 'svc.local.json'],
@@ -85,7 +85,7 @@ describe('svc.local.json', () => {
 
   it('may not be served as a static file', () => {
     const loaded = loadConfig(place({ 'svc.json': { paths: { public: '.' }, config: { local: true } } }))
-    assert.match(problemsTogether(loaded)[0]?.text ?? '', /contains the local configuration file and the configuration file and/)
+    assert.match(inconsistencies(loaded)[0]?.text ?? '', /contains the local configuration file and the configuration file and/)
   })
 })
 
@@ -94,7 +94,7 @@ describe('docs/svc.schema.json', () => {
     assertCurrent('svc.schema.json', renderSchema())
   })
 
-  it('may be named in a file, which says nothing of it', () => {
+  it('may be referenced in a file, without a warning', () => {
     assert.deepEqual(loadConfig(place({ 'svc.json': { $schema: '../svc/docs/svc.schema.json' } })).warnings, [])
   })
 })

@@ -32,7 +32,7 @@ test('counts letters added, removed, replaced and swapped', () => {
   }
 })
 
-test('finds what is near enough to be meant, and nothing else', () => {
+test('finds only candidates that are close enough', () => {
   for (const [word, meant] of meanings) assert.equal(nearest(word, ['start', 'check', 'routes', 'init']), meant, word)
 })
 

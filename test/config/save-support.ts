@@ -7,7 +7,7 @@ import { saveConfig } from '../../lib/config/save.ts'
 import { Seeded } from '../support/seeded.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
-/** Asserts for so many seeded files that what is saved is what is loaded, and nothing else is changed. */
+/** Asserts for `rounds` seeded files that saved values load again, and that nothing else changes. */
 export function checkSaved(rounds: number): void {
   const random = new Seeded(7)
   const file = join(temporaryFolder(), 'svc.json')

@@ -8,9 +8,9 @@ import { loadConfig } from '../../lib/config/load.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { checkSaved } from './save-support.ts'
 
-test('what is saved is what is loaded, whatever the form of 400 files (seeded)', () => checkSaved(400))
+test('saved values load again, whatever the form of 400 files (seeded)', () => checkSaved(400))
 
-test('two processes that save at once leave a whole file at every moment', async () => {
+test('two processes that save concurrently always leave a complete file', async () => {
   const folder = temporaryFolder()
   const file = join(folder, 'svc.json')
   writeFileSync(file, '{"mine": "kept"}')

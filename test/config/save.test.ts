@@ -12,7 +12,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 import { checkSaved } from './save-support.ts'
 
 const edits: readonly [what: string, before: string | undefined, changes: Partial<Config>, after: string][] = [
-  ['makes a new text', undefined, { 'admin.user': 'ann' }, '{\n  "admin": {\n    "user": "ann"\n  }\n}\n'],
+  ['creates a new text', undefined, { 'admin.user': 'ann' }, '{\n  "admin": {\n    "user": "ann"\n  }\n}\n'],
   [
     'makes a new text of several keys',
     undefined,
@@ -119,7 +119,7 @@ const refusals: readonly [before: string, changes: object, message: string][] = 
   [
     '{',
     { app_key: 'k' },
-    'it is not valid JSON at line 1, column 2: a name in double quotes was expected, but here is the end of the text',
+    'it is not valid JSON at line 1, column 2: expected a name in double quotes, but found the end of the text',
   ],
   ['[]', { app_key: 'k' }, 'the configuration must be an object, {...}: it is a list'],
   [
@@ -130,25 +130,25 @@ const refusals: readonly [before: string, changes: object, message: string][] = 
   [
     '{"admin.user": "", "admin": {"user": ""}}',
     { 'admin.user': 'a' },
-    'admin.user is there twice, as "admin.user" and as "admin": "user"',
+    'admin.user is set twice, as "admin.user" and as "admin": "user"',
   ],
 ]
 
-test('changes what is asked for and leaves every other byte', async (t) => {
+test('makes only the requested change and keeps every other byte', async (t) => {
   for (const [what, before, changes, after] of edits) {
     await t.test(what, () => assert.equal(editConfig(before, changes), after))
   }
 })
 
-test('refuses wrong texts', () => {
+test('refuses invalid texts', () => {
   for (const [before, changes, message] of refusals) {
     assert.throws(() => editConfig(before, changes), { message })
   }
 })
 
-test('what is saved is what is loaded, whatever the form of the file (seeded)', () => checkSaved(25))
+test('saved values load again, whatever the form of the file (seeded)', () => checkSaved(25))
 
-test('makes a new file with mode 0600', () => {
+test('creates a new file with mode 0600', () => {
   const folder = temporaryFolder()
   const file = join(folder, 'svc.json')
   saveConfig(file, { 'admin.user': 'ann' })
@@ -157,7 +157,7 @@ test('makes a new file with mode 0600', () => {
   assert.deepEqual(readdirSync(folder), ['svc.json'])
 })
 
-test('keeps mode, owner and group, and replaces the file instead of writing into it', () => {
+test('keeps mode, owner and group, and replaces the file instead of overwriting it', () => {
   const folder = temporaryFolder()
   const file = join(folder, 'svc.json')
   const root = process.geteuid?.() === 0
@@ -176,7 +176,7 @@ test('keeps mode, owner and group, and replaces the file instead of writing into
   }
 })
 
-test('a symbolic link stays, and what it points to is replaced', () => {
+test('keeps a symbolic link, and replaces its target', () => {
   const folder = temporaryFolder()
   mkdirSync(join(folder, 'real'))
   const real = join(folder, 'real', 'conf.json')
@@ -187,7 +187,7 @@ test('a symbolic link stays, and what it points to is replaced', () => {
   assert.equal(readFileSync(real, 'utf8'), '{"mine": 1, "app_key": "k"}')
 })
 
-test('a symbolic link that leads nowhere or in a circle is told apart', () => {
+test('distinguishes a dangling symbolic link from a cycle', () => {
   const folder = temporaryFolder()
   symlinkSync('nowhere.json', join(folder, 'svc.json'))
   saveConfig(join(folder, 'svc.json'), { app_key: 'k' })
@@ -196,8 +196,8 @@ test('a symbolic link that leads nowhere or in a circle is told apart', () => {
   assert.throws(() => saveConfig(join(folder, 'circle.json'), { app_key: 'k' }), /Cannot save .*: ELOOP/)
 })
 
-/** Lets a function of `node:fs` do something else until the test has ended. */
-function replaceStep(t: TestContext, name: 'fsyncSync' | 'renameSync', step: (...given: never[]) => void): void {
+/** Replaces a function of `node:fs` until the end of the test. */
+function replaceStep(t: TestContext, name: 'fsyncSync' | 'renameSync', step: (...args: never[]) => void): void {
   t.mock.method(fs, name, step)
   syncBuiltinESMExports()
   t.after(() => {
@@ -223,7 +223,7 @@ test('the content and the folder are on disk before and after the rename', (t) =
 })
 
 for (const step of ['fsyncSync', 'renameSync'] as const) {
-  test(`a save that fails at the last step leaves the old file whole and no temporary file: ${step}`, (t) => {
+  test(`a save that fails at the last step keeps the old file and leaves no temporary file: ${step}`, (t) => {
     const folder = temporaryFolder()
     const file = join(folder, 'svc.json')
     writeFileSync(file, '{"mine": 1}')
@@ -240,23 +240,23 @@ for (const step of ['fsyncSync', 'renameSync'] as const) {
   })
 }
 
-test('a folder in the place of the file is an error, and stays', () => {
+test('a folder at the path of the file is an error, and is kept', () => {
   const folder = temporaryFolder()
   mkdirSync(join(folder, 'svc.json'))
-  assert.throws(() => saveConfig(join(folder, 'svc.json'), { app_key: 'k' }), /Cannot save .*: it is no regular file$/)
+  assert.throws(() => saveConfig(join(folder, 'svc.json'), { app_key: 'k' }), /Cannot save .*: it is not a regular file$/)
   assert.deepEqual(readdirSync(folder), ['svc.json'])
 })
 
-test('a missing folder and a wrong encoding are errors that say what to do', () => {
+test('a missing folder and a wrong encoding are errors with a remedy', () => {
   const folder = temporaryFolder()
   const file = join(folder, 'svc.json')
-  assert.throws(() => saveConfig(join(folder, 'no', 'svc.json'), { app_key: 'k' }), /ENOENT.*; the folder is not/)
+  assert.throws(() => saveConfig(join(folder, 'no', 'svc.json'), { app_key: 'k' }), /ENOENT.*; the folder does not exist/)
   writeFileSync(file, Buffer.from([0x7b, 0xff, 0x7d]))
   assert.throws(() => saveConfig(file, { app_key: 'k' }), /Cannot save .*: .*not valid for encoding utf-8/)
   assert.deepEqual(readFileSync(file), Buffer.from([0x7b, 0xff, 0x7d]))
 })
 
-test('a folder that may not be written is an error that says so, and nothing changes', () => {
+test('a folder that is not writable is an error that names the cause, and nothing changes', () => {
   const folder = temporaryFolder()
   const file = join(folder, 'svc.json')
   writeFileSync(file, '{}', { mode: 0o666 })

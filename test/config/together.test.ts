@@ -3,11 +3,11 @@ import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { loadConfig } from '../../lib/config/load.ts'
-import { problemsTogether, warningsTogether } from '../../lib/config/together.ts'
+import { inconsistencies, inconsistencyWarnings } from '../../lib/config/together.ts'
 import { writeFiles } from '../support/application.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
-/** A configuration in a file of its own, with folders and a link beside it. */
+/** Writes a configuration to a new file, with folders and a link beside it. */
 function load(config: Readonly<Record<string, unknown>>) {
   const folder = temporaryFolder()
   writeFiles(folder, { 'svc.json': config, 'key.pem': '' })
@@ -32,8 +32,8 @@ describe('values of the configuration', () => {
     [{ 'shared.url': 'redis://127.0.0.1', 'app.env': 'dev' }, []],
   ]
   for (const [config, problems] of refused) {
-    it(`${problems.length > 0 ? 'are refused' : 'may stand'} together: ${JSON.stringify(config)}`, () => {
-      const found = problemsTogether(load(config)).map(({ text }) => text)
+    it(`${problems.length > 0 ? 'are refused' : 'are accepted'} together: ${JSON.stringify(config)}`, () => {
+      const found = inconsistencies(load(config)).map(({ text }) => text)
       assert.equal(found.length, problems.length, found.join('\n'))
       for (const [at, problem] of problems.entries()) assert.match(found[at] ?? '', problem)
     })
@@ -52,14 +52,14 @@ describe('values of the configuration', () => {
     [{ 'server.tls.key': 'key.pem' }, /^server\.tls\.key: everybody on this machine can read key\.pem/],
   ]
   for (const [config, warning] of told) {
-    it(`${warning === undefined ? 'are nothing to tell of' : 'are told of'}: ${JSON.stringify(config)}`, () => {
-      const found = warningsTogether(load(config))
+    it(`${warning === undefined ? 'cause no warning' : 'cause a warning'}: ${JSON.stringify(config)}`, () => {
+      const found = inconsistencyWarnings(load(config))
       if (warning === undefined) assert.deepEqual(found, [])
       else assert.match(found.join(), warning)
     })
   }
 
-  it('that are secret are told of where everybody may read their file', () => {
+  it('that are secret cause a warning if everybody can read their file', () => {
     const file = join(temporaryFolder(), 'svc.json')
     writeFileSync(file, '{"app_key": "k", "admin": {"secret": "s", "password": ""}, "log": {"level": "info"}}', { mode: 0o644 })
     const said = `${file}: everybody on this machine can read app_key and admin.secret: remove that permission (chmod o-r)`

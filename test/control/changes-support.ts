@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { CredentialStore } from '../../lib/access/credential-store.ts'
-import { buildApplication } from '../../lib/composition/build.ts'
+import { ApplicationParts } from '../../lib/composition/application-parts.ts'
 import { Changes, type Machine } from '../../lib/control/changes.ts'
 import type { MachineHandlers } from '../../lib/control/commands.ts'
 import { Reconciler } from '../../lib/control/reconciler.ts'
@@ -16,18 +16,18 @@ import { writeFiles, type Files } from '../support/application.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 export interface MadeChangesOptions {
-  /** Makes the store; one of this process unless given. */
+  /** Makes the store; a local one by default. */
   readonly store?: (local: LocalStateStore) => StateStore
   readonly machine?: Machine
   readonly handlers?: Partial<MachineHandlers>
 }
 
-/** The control of one process over an application that is started; no server. */
+/** The control of one process over a started application, without a server. */
 export async function makeChanges(t: Pick<TestContext, 'after'>, files: Files, options: MadeChangesOptions = {}) {
   const folder = temporaryFolder()
   writeFiles(folder, files)
   const loaded = parseConfig({}, folder)
-  const { application, registry } = buildApplication(loaded, 'a key', () => silentLogger)
+  const { application, registry } = new ApplicationParts(loaded, 'a key', () => silentLogger)
   const lines: string[] = []
   const log = (module: string): ModuleLogger => {
     const at = (level: string) => (message: string) => void lines.push(`${level} ${module} ${message}`)
@@ -39,7 +39,7 @@ export async function makeChanges(t: Pick<TestContext, 'after'>, files: Files, o
   const credentials = new CredentialStore({ config: loaded.config, writer: undefined, appKey: 'a key' })
   const switches = new TraceSwitches({ trace, nowMs: () => store.nowMs(), onReturn: () => {} })
   const reconciler = new Reconciler({ application, trace: switches, credentials })
-  const handlers = options.handlers as MachineHandlers // A test gives those of its commands.
+  const handlers = options.handlers as MachineHandlers // A test passes the handlers of its commands.
   const control = new Changes({ store, reconciler, application, credentials, trace, handlers, machine: options.machine, log })
   t.after(() => application.stop())
   t.after(() => switches.close())
@@ -52,10 +52,10 @@ export async function makeChanges(t: Pick<TestContext, 'after'>, files: Files, o
     local,
     lines,
     folder,
-    /** The application's routes, in their order. */
+    /** The application's routes, in order. */
     names: () => registry.list().map(({ record }) => record.name),
     find: (path: string) => registry.find('GET', path)?.route.record.name,
-    /** What `admin.json` holds; undefined: it is not there. */
+    /** The content of `admin.json`; undefined if it does not exist. */
     kept: () => (existsSync(kept) ? (JSON.parse(readFileSync(kept, 'utf8')) as unknown) : undefined),
     write: (more: Files) => writeFiles(folder, more),
   }

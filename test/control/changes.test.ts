@@ -26,7 +26,7 @@ function refusal(name: string, reserved: boolean, message: RegExp) {
     && message.test(error.message)
 }
 
-/** A store whose writes a test decides on. */
+/** A store whose functions the test overrides. */
 function around(local: LocalStateStore, over: Partial<StateStore>): StateStore {
   return {
     isShared: false,
@@ -39,7 +39,7 @@ function around(local: LocalStateStore, over: Partial<StateStore>): StateStore {
 }
 
 describe('a route that is added', () => {
-  it('is registered, and written to no file unless it is to last', async (t) => {
+  it('is registered, and written to a file only if it is persisted', async (t) => {
     const made = await makeChanges(t, files)
     assert.deepEqual(await made.control.apply(add({ ...a, middleware: 'SVC_MwSession' })), { name: 'a', warnings: [] })
     assert.deepEqual([made.find('/a'), made.kept()], ['a', undefined])
@@ -52,7 +52,7 @@ describe('a route that is added', () => {
     assert.deepEqual(made.kept(), [{ ...a, method: 'GET,POST', middleware: 'SVC_MwSession', scope: '' }])
   })
 
-  it('is answered with all that it lacks', async (t) => {
+  it('is answered with everything that is missing', async (t) => {
     const { control } = await makeChanges(t, files)
     const { warnings } = await control.apply(add({ ...a, url: '/f', action: 'soon.html', odd: 1 }))
     assert.equal(warnings.length, 3)
@@ -61,7 +61,7 @@ describe('a route that is added', () => {
     assert.equal(warnings[2], 'route "f" answers this method and pattern already')
   })
 
-  it('is refused with all that is wrong, and nothing has changed', async (t) => {
+  it('is refused with every problem, and nothing has changed', async (t) => {
     const made = await makeChanges(t, files)
     const { control } = made
     await control.apply(add(a))
@@ -77,10 +77,10 @@ describe('a route that is added', () => {
     assert.deepEqual([made.names(), made.kept()], [['f', 'a'], undefined])
   })
 
-  it('is not kept under a name that another route file has by now; admin.json itself may have it', async (t) => {
+  it('is not persisted under a name that another route file has by now; admin.json itself may have it', async (t) => {
     const made = await makeChanges(t, files)
     made.write({ 'routes/b.json': [a] })
-    const has = /^Cannot keep route "a": b\.json has one of that name/
+    const has = /^Cannot keep route "a": b\.json has that name too/
     await assert.rejects(made.control.apply(add(a, true)), refusal('a', false, has))
     await made.control.apply(add(a))
     made.write({ 'routes/b.json': [], 'routes/admin.json': [{ ...a, name: 'c', url: '/old' }] })
@@ -97,7 +97,7 @@ describe('a route that is added', () => {
 })
 
 describe('a route that is deleted', () => {
-  it('goes from the table and from admin.json, and the answer says whether there was one', async (t) => {
+  it('is removed from the table and from admin.json, and the answer says whether it existed', async (t) => {
     const made = await makeChanges(t, files)
     await made.control.apply(add(a, true))
     assert.deepEqual(await made.control.apply(remove('a')), { deleted: true })
@@ -117,14 +117,14 @@ describe('a route that is deleted', () => {
     assert.deepEqual(made.names(), ['f', 'a'])
   })
 
-  it('may not be one of the system', async (t) => {
+  it('must not be a system route', async (t) => {
     const { control } = await makeChanges(t, files)
     assert.deepEqual(await control.apply(remove('svc.ping')), { deleted: false }, 'there is no panel here')
   })
 })
 
-describe('changes one after the other', () => {
-  it('leave the table that files and changes make, whatever came in between', async (t) => {
+describe('consecutive changes', () => {
+  it('result in the table of files and changes, whatever happened in between', async (t) => {
     const made = await makeChanges(t, files)
     const { control, names } = made
     for (const name of ['c', 'b']) await control.apply(add({ ...a, name }))
@@ -139,7 +139,7 @@ describe('changes one after the other', () => {
     assert.deepEqual(names(), ['kept', 'f'])
   })
 
-  it('are applied in the order in which they came', async (t) => {
+  it('are applied in order of arrival', async (t) => {
     const { control, names } = await makeChanges(t, files)
     const asked = ['a', 'b', 'c', 'a'].map((name) => control.apply(add({ ...a, name })))
     const outcomes = await Promise.allSettled([...asked, control.apply(remove('b'))])
@@ -155,7 +155,7 @@ describe('changes one after the other', () => {
     assert.deepEqual([made.names(), made.local.read().version], [['f', 'a'], 1])
   })
 
-  it('say what a reload did, with its warnings', async (t) => {
+  it('log what a reload did, with its warnings', async (t) => {
     const made = await makeChanges(t, files)
     made.write({ 'routes/f.json': [{ name: 'f', url: '/f', action: 'a.mjs', odd: 1 }] })
     await made.control.apply(reload)
@@ -167,7 +167,7 @@ describe('changes one after the other', () => {
 })
 
 describe('a change while another process makes one', () => {
-  /** Another process writes a state each time before this one does, so many times. */
+  /** Another process writes a state before this one does, this many times. */
   function faster(times: number, change: (state: DesiredState) => DesiredState): (local: LocalStateStore) => StateStore {
     return (local) =>
       around(local, {
@@ -186,26 +186,26 @@ describe('a change while another process makes one', () => {
     return nextState(state, withRoute(state, name, { ...a, name }, false))
   }
 
-  it('begins again from what the other has made', async (t) => {
+  it('starts over from the state of the other', async (t) => {
     const made = await makeChanges(t, files, { store: faster(2, addsB) })
     await made.control.apply(add(a))
     assert.deepEqual(made.names(), ['f', `b${count - 1}`, `b${count}`, 'a'])
   })
 
-  it('is refused where it no longer can be made, and what the other has made stays', async (t) => {
+  it('is refused if it is no longer possible, and the change of the other stays', async (t) => {
     const made = await makeChanges(t, files, { store: faster(1, (state) => nextState(state, withRoute(state, 'a', { ...a, url: '/x' }, false))) })
     await assert.rejects(made.control.apply(add(a)), refusal('a', false, /the name is taken/))
     assert.deepEqual([made.find('/x'), made.find('/a')], ['a', undefined])
   })
 
-  it('of the first credentials gives way to those of the other', async (t) => {
+  it('of the first credentials yields to those of the other', async (t) => {
     const other = { user: 'other', password: 'hash', secret: 's' }
     const made = await makeChanges(t, files, { store: faster(1, (state) => nextState(state, { credentials: other })) })
     assert.deepEqual(await made.control.apply({ type: 'admin.setup', user: 'root', password: 'secret1' }), { done: false })
     assert.deepEqual(made.credentials.current, other)
   })
 
-  it('of the first credentials stands when the other changed something else', async (t) => {
+  it('of the first credentials stays if the other changed something else', async (t) => {
     const made = await makeChanges(t, files, { store: faster(1, addsB) })
     assert.deepEqual(await made.control.apply({ type: 'admin.setup', user: 'root', password: 'secret1' }), { done: true })
     assert.deepEqual(made.local.read().credentials, made.credentials.current)
@@ -214,7 +214,7 @@ describe('a change while another process makes one', () => {
 })
 
 describe('a change that others must apply', () => {
-  it('is answered when they have, or names those that have not', async (t) => {
+  it('is answered when they have applied it, or names those that have not', async (t) => {
     const asked: unknown[] = []
     const missing = (state: DesiredState, withinMs: number): readonly string[] => {
       asked.push([state.version, withinMs])
@@ -230,7 +230,7 @@ describe('a change that others must apply', () => {
     assert.deepEqual(asked, [[1, 5000], [2, 10_000]])
   })
 
-  it('is taken back where it cannot be written', async (t) => {
+  it('is undone if it cannot be written', async (t) => {
     const away = new HttpError(503, 'shared_away', 'gone')
     const write = (): never => {
       throw away
@@ -239,25 +239,25 @@ describe('a change that others must apply', () => {
     for (const command of [add(a), remove('f'), reload]) await assert.rejects(made.control.apply(command as Command), away)
     assert.deepEqual(made.names(), ['f'])
     assert.deepEqual(made.lines.filter((line) => line.startsWith('warn')), [
-      'warn server routes.add: what could not be shared was taken back',
-      'warn server routes.delete: what could not be shared was taken back',
-      'warn server routes.reload: what could not be shared was taken back',
+      'warn server routes.add: the change could not be shared and was undone',
+      'warn server routes.delete: the change could not be shared and was undone',
+      'warn server routes.reload: the change could not be shared and was undone',
     ])
   })
 
-  it('is 503 while this process cannot apply what the others have', async (t) => {
+  it('is 503 while this process cannot apply the state of the others', async (t) => {
     const made = await makeChanges(t, files)
     const state = made.local.read()
     made.local.write(nextState(state, withRoute(state, 'f', { ...a, name: 'f', url: '/other' }, false)))
     const isBehind = (error: unknown): boolean =>
-      error instanceof HttpError && error.status === 503 && /^this node is not as the others: .*the name is taken/.test(error.message)
+      error instanceof HttpError && error.status === 503 && /^this node is out of sync: .*the name is taken/.test(error.message)
     await assert.rejects(made.control.apply(add(a)), isBehind)
     assert.deepEqual(made.names(), ['f'])
   })
 })
 
-describe('a state that another process has made', () => {
-  it('is applied, and a late one that is older is not', async (t) => {
+describe('a state of another process', () => {
+  it('is applied, but an older one that arrives late is not', async (t) => {
     const made = await makeChanges(t, files)
     const one = nextState(made.local.read(), withRoute(made.local.read(), 'a', a, false))
     const two = nextState(one, { trace: { pool: { on: false } }, credentials: { user: 'u', password: 'p', secret: 's' } })
@@ -267,7 +267,7 @@ describe('a state that another process has made', () => {
     assert.deepEqual([made.names(), made.credentials.current.user], [['f', 'a'], 'u'])
   })
 
-  it('changes nothing where a part of it cannot be applied', async (t) => {
+  it('changes nothing if a part of it cannot be applied', async (t) => {
     const made = await makeChanges(t, files)
     const state = made.local.read()
     const good = nextState(state, withRoute(state, 'a', a, false))
@@ -285,10 +285,10 @@ describe('a command about the machine', () => {
       asked.push(type)
       return missing
     },
-    asWhole: async ({ type }: Command) => void asked.push(`whole ${type}`),
+    applyToServer: async ({ type }: Command) => void asked.push(`whole ${type}`),
   })
 
-  it('is carried out here and then everywhere, and is stored nowhere', async (t) => {
+  it('is carried out here and then everywhere, and is not stored', async (t) => {
     const asked: string[] = []
     const handlers = { 'cache.clear': () => ({ deleted: 1, path: 'p' }), 'certificates.reload': () => true }
     const made = await makeChanges(t, files, { machine: machineOf([], asked), handlers })
@@ -306,7 +306,7 @@ describe('a command about the machine', () => {
     })
   })
 
-  it('that is about the processes as a whole is handed on', async (t) => {
+  it('for all processes together is forwarded', async (t) => {
     const asked: string[] = []
     const made = await makeChanges(t, files, { machine: machineOf([], asked) })
     await made.control.apply({ type: 'stop' })

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { ReloadError, describe as describeProblem, describeAll } from '../../lib/control/commands.ts'
 
 describe('a ReloadError', () => {
-  it('says every problem with its place', () => {
+  it('names every problem with its position', () => {
     const problems = [
       { file: 'a.json', index: null, name: '', error: 'it is empty' },
       { file: 'b.json', index: 2, name: 'b.c', error: 'no url' },

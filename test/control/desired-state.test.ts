@@ -28,7 +28,7 @@ const admin = (user: string): Change => (state) => nextState(state, { credential
 const after = (changes: readonly Change[], from = initialState): DesiredState => changes.reduce((state, change) => change(state), from)
 
 describe('the desired state', () => {
-  it('has no more routes than the files do not have', () => {
+  it('drops entries that a route file already has', () => {
     const rows: readonly (readonly [changes: readonly Change[], routes: readonly string[]])[] = [
       [[add('a'), remove('a')], []],
       [[remove('file')], ['-file']],
@@ -56,7 +56,7 @@ describe('the desired state', () => {
     }
   })
 
-  it('counts its changes, and each knows the one that it was made from', () => {
+  it('counts its changes, and each names its ancestor', () => {
     const [one, two] = [after([add('a')]), after([add('a'), reload()])]
     assert.deepEqual([one.version, one.ancestors, two.version, two.reload], [1, [], 2, 2])
     const next = reload()(one)
@@ -65,7 +65,7 @@ describe('the desired state', () => {
     assert.equal(one.routes[0]?.at, 1)
   })
 
-  it('has when a switch goes back, and to what', () => {
+  it('has when a switch reverts, and to what', () => {
     const rows: readonly (readonly [changes: readonly Change[], entry: object])[] = [
       [[trace('pool', false)], { on: false }],
       [[trace('pool', false, 5)], { on: false, until: 6000 }],
@@ -78,7 +78,7 @@ describe('the desired state', () => {
     assert.deepEqual(Object.keys(after([trace('all', false)]).trace), [...traceModules])
   })
 
-  it('tells what brings one state to another', () => {
+  it('lists the differences between two states', () => {
     const rows: readonly (readonly [before: readonly Change[], then: readonly Change[], steps: readonly string[]])[] = [
       [[], [], []],
       [[], [add('b'), add('a')], ['routes.add {"name":"b"}', 'routes.add {"name":"a"}']],

@@ -11,7 +11,7 @@ function record(name: string, url = `/${name}`): RouteRecord {
   return { name, url, action: 'a.mjs', method: '*', middleware: '', scope: '' }
 }
 
-test('the first record makes the file, the others are put behind it, one a line', () => {
+test('the first record creates the file, the others are appended, one per line', () => {
   const folder = temporaryFolder()
   const file = join(folder, persistedFile)
   changeRouteFile(folder, { keep: record('a') })
@@ -30,7 +30,7 @@ test('a record of the same name is replaced', () => {
   assert.deepEqual(JSON.parse(readFileSync(join(folder, persistedFile), 'utf8')), [record('a', '/3')])
 })
 
-test('forgetting removes the record', () => {
+test('deleting removes the record', () => {
   const folder = temporaryFolder()
   changeRouteFile(folder, { forget: 'a' })
   assert.deepEqual(readdirSync(folder), [], 'no file is made for it')
@@ -41,7 +41,7 @@ test('forgetting removes the record', () => {
   assert.deepEqual(JSON.parse(readFileSync(join(folder, persistedFile), 'utf8')), [])
 })
 
-test('a change is undone, and what was changed meanwhile stays', () => {
+test('a change is undone, and changes made meanwhile stay', () => {
   const folder = temporaryFolder()
   const kept = (): unknown => JSON.parse(readFileSync(join(folder, persistedFile), 'utf8'))
   changeRouteFile(folder, { keep: record('a', '/1') })
@@ -54,7 +54,7 @@ test('a change is undone, and what was changed meanwhile stays', () => {
   assert.deepEqual(kept(), [record('b'), record('a', '/1')])
 })
 
-test('a file from which nothing is to be removed is not touched', () => {
+test('a file is not touched if there is nothing to remove', () => {
   const folder = temporaryFolder()
   const file = join(folder, persistedFile)
   writeFileSync(file, ' [ ] ')
@@ -63,7 +63,7 @@ test('a file from which nothing is to be removed is not touched', () => {
   assert.deepEqual([statSync(file).ino, readFileSync(file, 'utf8')], [ino, ' [ ] '])
 })
 
-test('what else stands in the file is kept: other fields, records that are none, doubled names', () => {
+test('everything else in the file is kept: other fields, invalid records, duplicate names', () => {
   const folder = temporaryFolder()
   const others = [5, null, 'a', { url: '/x' }, { name: 'b', note: 1 }, { name: 'b', note: 2 }]
   writeFileSync(join(folder, persistedFile), JSON.stringify([...others, { name: 'a' }, { name: 'a', x: 1 }]))
@@ -74,12 +74,12 @@ test('what else stands in the file is kept: other fields, records that are none,
 const broken: readonly [text: string | Uint8Array, reason: RegExp][] = [
   ['', /it is empty: write \[\] for no routes$/],
   ['[', /it is not valid JSON/],
-  ['{}', /it is no array of route records: mend it or move it away/],
-  ['null', /it is no array/],
+  ['{}', /it is not an array of route records: correct it or move it away/],
+  ['null', /it is not an array/],
   [Uint8Array.of(0x5b, 0x22, 0xff, 0x22, 0x5d), /UTF-8|utf-8/],
 ]
 
-test('a file that cannot be understood is refused and left as it is', () => {
+test('a malformed file is refused and left unchanged', () => {
   for (const [text, reason] of broken) {
     const folder = temporaryFolder()
     const file = join(folder, persistedFile)
@@ -95,14 +95,14 @@ test('a file that cannot be understood is refused and left as it is', () => {
   }
 })
 
-test('what cannot be read or written says so', () => {
+test('a file that cannot be read or written is reported', () => {
   const folder = temporaryFolder()
   const gone = join(folder, 'gone')
   assert.throws(
     () => changeRouteFile(gone, { keep: record('a') }),
-    /^RoutesUnsavedError: Cannot save .*admin\.json: ENOENT.*the folder is not there$/,
+    /^RoutesUnsavedError: Cannot save .*admin\.json: ENOENT.*the folder does not exist$/,
   )
   changeRouteFile(gone, { forget: 'a' })
   mkdirSync(join(folder, persistedFile))
-  assert.throws(() => changeRouteFile(folder, { forget: 'a' }), /^RoutesUnsavedError: Cannot load .*admin\.json: it is no regular file$/)
+  assert.throws(() => changeRouteFile(folder, { forget: 'a' }), /^RoutesUnsavedError: Cannot load .*admin\.json: it is not a regular file$/)
 })

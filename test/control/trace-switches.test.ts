@@ -4,7 +4,7 @@ import { initialState, nextState, withSwitch } from '../../lib/control/desired-s
 import { TraceSwitches } from '../../lib/control/trace-switches.ts'
 import { Trace } from '../../lib/log/trace.ts'
 
-/** Switches over a clock that stands until `tick`, and what was told of those that went back. */
+/** Switches with a clock that stands still until `tick`, and the reported reverts. */
 function make(t: TestContext, initial: Readonly<Record<string, boolean>> = {}) {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const trace = new Trace(initial)
@@ -28,7 +28,7 @@ function make(t: TestContext, initial: Readonly<Record<string, boolean>> = {}) {
   }
 }
 
-test('a switch without a time stays', (t) => {
+test('a switch without a duration stays', (t) => {
   const { trace, set, returned, tick } = make(t)
   set('pool', false)
   assert.deepEqual(trace.state(), { ...new Trace().state(), pool: false })
@@ -36,7 +36,7 @@ test('a switch without a time stays', (t) => {
   assert.deepEqual([trace.switchOf('pool').on, returned], [false, []])
 })
 
-test('a switch with a time goes back by itself, to what it was, and not a moment sooner', (t) => {
+test('a switch with a duration reverts to its previous setting, exactly on time', (t) => {
   for (const before of [true, false]) {
     const { trace, set, returned, tick } = make(t, { pool: before })
     set('pool', !before, 60)
@@ -58,7 +58,7 @@ test('a day is not too long for a timer', (t) => {
   assert.equal(trace.switchOf('pool').on, true)
 })
 
-test('a second setting with a time goes back to where it was before the first, at its own time', (t) => {
+test('a second setting with a duration reverts to the setting before the first, at its own time', (t) => {
   const { trace, set, returned, tick } = make(t, { pool: false })
   set('pool', true, 10)
   tick(9)
@@ -69,7 +69,7 @@ test('a second setting with a time goes back to where it was before the first, a
   assert.deepEqual([trace.switchOf('pool').on, returned], [false, ['pool false']])
 })
 
-test('a setting without a time is for good, also after one with a time', (t) => {
+test('a setting without a duration is permanent, also after one with a duration', (t) => {
   const { trace, set, returned, tick } = make(t)
   set('pool', false, 10)
   set('pool', false)
@@ -77,7 +77,7 @@ test('a setting without a time is for good, also after one with a time', (t) => 
   assert.deepEqual([trace.switchOf('pool').on, returned], [false, []])
 })
 
-test('all with a time brings each switch back to its own state', (t) => {
+test('all with a duration reverts each switch to its own state', (t) => {
   const initial = { pool: false, app: false }
   const { trace, set, returned, tick } = make(t, initial)
   set('all', true, 5)
@@ -87,7 +87,7 @@ test('all with a time brings each switch back to its own state', (t) => {
   assert.deepEqual(returned, ['app false', 'pool false'])
 })
 
-test('one of all that is set for good is left out when the others go back', (t) => {
+test('a switch that is set permanently stays when the others revert', (t) => {
   const { trace, set, tick } = make(t)
   set('all', false, 5)
   set('pool', false)
@@ -98,7 +98,7 @@ test('one of all that is set for good is left out when the others go back', (t) 
   assert.ok(Object.values(trace.state()).every((on) => !on))
 })
 
-test('a state that was made earlier counts as it is now, and one without a switch brings it back', (t) => {
+test('an earlier state applies as of now, and a state without a switch reverts it', (t) => {
   const { trace, switches, returned, tick } = make(t, { app: false })
   const over = { on: false, until: 999_999 }
   const timed = { until: 1_002_000, back: false }
@@ -112,7 +112,7 @@ test('a state that was made earlier counts as it is now, and one without a switc
   assert.deepEqual([trace.switchOf('metrics').on, trace.switchOf('app').on], [true, false])
 })
 
-test('after close nothing goes back', (t) => {
+test('after close nothing reverts', (t) => {
   const { trace, set, switches, returned, tick } = make(t)
   set('all', false, 5)
   switches.close()

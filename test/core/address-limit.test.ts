@@ -12,7 +12,7 @@ const rows: readonly (readonly [what: string, first: string, second: string, tog
 ]
 
 for (const [what, first, second, together] of rows) {
-  test(`counts ${what} ${together ? 'together' : 'apart'}`, () => {
+  test(`counts ${what} ${together ? 'together' : 'separately'}`, () => {
     const limit = createAddressLimit(1)
     let refused = 0
     const leave = limit.enter(first, () => (refused += 1))

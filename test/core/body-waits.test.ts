@@ -1,4 +1,4 @@
-// A request that waits for its client to send the body holds no worker, and bodies together hold a bounded memory.
+// A request that waits for its body holds no worker, and all bodies together hold bounded memory.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { BodyWaits } from '../../lib/core/body-waits.ts'
@@ -23,13 +23,13 @@ const actions = {
   })`,
 }
 
-/** Lets the actions at the gate go on. */
+/** Releases the actions at the gate. */
 function gates(): (() => void)[] {
   return ((globalThis as { [key: symbol]: unknown })[Symbol.for('svc.test.body-waits')] ??= []) as (() => void)[]
 }
 
-describe('requests whose bodies do not come', () => {
-  it('leave all workers to others, and are served when they have come', async (t) => {
+describe('requests whose bodies do not arrive', () => {
+  it('leave all workers to other requests, and are served once the bodies have arrived', async (t) => {
     const workers = 4
     const { port, url } = await serve(t, actions, { 'pool_http.workers': workers, 'pool_http.queue_size': workers })
     const silent = Array.from({ length: 10 * workers }, () => new Connection(t, port))
@@ -42,7 +42,7 @@ describe('requests whose bodies do not come', () => {
     for (const client of silent) assert.equal((await client.answers(1))[0]?.body, 'late')
   })
 
-  it('get a worker again before those in the queue', async (t) => {
+  it('get a worker back ahead of the queue', async (t) => {
     gates().length = 0
     const { port, url, lines } = await serve(t, actions, { 'pool_http.workers': 1 })
     const logged = (text: string) => () => lines().some((line) => line.endsWith(text))
@@ -60,7 +60,7 @@ describe('requests whose bodies do not come', () => {
     for (const client of [reading, first, second]) assert.equal((await client.answers(1))[0]?.status, 200)
   })
 
-  it('and whose clients leave give nothing back twice', async (t) => {
+  it('release their worker only once when their clients disconnect', async (t) => {
     const { port, url } = await serve(t, actions, { 'app.env': 'dev', 'pool_http.workers': 2 })
     const busy = async (): Promise<number> =>
       ((await request(`${url}/svc-status`)).json() as { pool_http: { busy: number } }).pool_http.busy
@@ -87,7 +87,7 @@ describe('the memory of unfinished bodies', () => {
   const begin = (waits: BodyWaits) => waits.begin({ holdsWorker: false, running: true } as CoreContext)
   const refused = { status: 503, code: 'overloaded', headers: { 'Retry-After': '1' } }
 
-  it('refuses further ones past 64 MiB, and those that grow, until others have ended', () => {
+  it('is limited to 64 MiB: new and growing bodies are refused until others end', () => {
     const waits = new BodyWaits(pool)
     const bodies = Array.from({ length: 65 }, () => begin(waits))
     for (const body of bodies) body.hold(mebibyte)
@@ -100,7 +100,7 @@ describe('the memory of unfinished bodies', () => {
     assert.equal(waits.heldBytes, mebibyte)
   })
 
-  it('lets one body alone be as large as its route allows', () => {
+  it('allows a single body up to the limit of its route', () => {
     const waits = new BodyWaits(pool)
     const body = begin(waits)
     for (let size = 0; size <= 200 * mebibyte; size += 10 * mebibyte) body.hold(size)

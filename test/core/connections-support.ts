@@ -1,4 +1,4 @@
-/** What the tests of connections serve: an action that answers, one that reads its body, and one that takes a while. */
+/** The actions for the connection tests: one replies at once, one reads its body, and one takes a while. */
 export const actions = {
   '/ok': "() => 'ok'",
   '/read': '(ctx) => ctx.readBytes().then((bytes) => String(bytes.length))',

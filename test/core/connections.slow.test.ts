@@ -10,10 +10,10 @@ import { serve } from '../support/serve.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { actions } from './connections-support.ts'
 
-/** How long a connection was open, and what came. */
+/** How long a connection was open, and what it received. */
 interface Lifetime {
   readonly seconds: number
-  /** By a clock that stands still while this process, the server's too, does not run: machines are busy at times. */
+  /** Uses a clock that stops while this process, which is also the server's, is not running: machines are busy at times. */
   readonly awakeSeconds: number
   readonly text: string
 }
@@ -36,7 +36,7 @@ describe('time-outs', () => {
   const config = { 'server.header_timeout_s': 1, 'server.request_timeout_s': 2 }
   const isWithinASecond = (lifetime: Lifetime, from: number): void => isBetween(lifetime, from, from + 1.1)
 
-  it('are kept within a second', async (t) => {
+  it('are enforced within a second', async (t) => {
     const { port, url } = await serve(t, actions, { ...config, 'app.env': 'dev', 'server.keep_alive_timeout_s': 9 })
     const { port: shortLived } = await serve(t, actions, { ...config, 'server.keep_alive_timeout_s': 1 })
     const silent = new Connection(t, port)
@@ -70,10 +70,10 @@ describe('time-outs', () => {
     assert.match(texts[2] ?? '', /\r\nContent-Type: application\/json; charset=utf-8\r\n/)
     assert.ok(texts[2]?.endsWith(JSON.stringify({ error: 'request_timeout', detail })))
     const { requests } = (await request(`${url}/svc-status`)).json() as { requests: { total: number; errors: number } }
-    assert.deepEqual([requests.total, requests.errors], [4, 3], 'a connection that sends nothing is no request')
+    assert.deepEqual([requests.total, requests.errors], [4, 3], 'a connection without input is not a request')
   })
 
-  it('of an idle connection are kept though empty lines come on it', async (t) => {
+  it('of an idle connection apply although empty lines arrive', async (t) => {
     const { port } = await serve(t, actions, { ...config, 'server.keep_alive_timeout_s': 2 })
     const lines = new Connection(t, port)
     await lines.send(requestText('GET /ok'))
@@ -85,7 +85,7 @@ describe('time-outs', () => {
     isWithinASecond(lifetime, 2)
   })
 
-  it('of an idle connection are not those of a request that has begun on it', async (t) => {
+  it('of an idle connection do not apply once a request has begun', async (t) => {
     const { port } = await serve(t, actions, { 'server.keep_alive_timeout_s': 1, 'server.header_timeout_s': 60 })
     const [begun, idle] = [new Connection(t, port), new Connection(t, port)]
     for (const client of [begun, idle]) {
@@ -98,7 +98,7 @@ describe('time-outs', () => {
     assert.deepEqual(splitAnswers(await begun.closed()).map(({ status }) => status), [200, 200])
   })
 
-  it('are those of the whole request where these are shorter', async (t) => {
+  it('of the whole request apply if they are shorter', async (t) => {
     const { port } = await serve(t, actions, { 'server.request_timeout_s': 1 })
     const header = new Connection(t, port)
     await header.send('GET /ok HTTP/1.1\r\nHost: h\r\n')
@@ -107,7 +107,7 @@ describe('time-outs', () => {
     isWithinASecond(lifetime, 1)
   })
 
-  it('end a TLS handshake of which a few bytes came', async (t) => {
+  it('end a TLS handshake that has only begun', async (t) => {
     const { cert, key } = makeCertificate(temporaryFolder(), 'server')
     const config = { 'server.tls.cert': cert, 'server.tls.key': key, 'server.header_timeout_s': 1 }
     const { url, port } = await serve(t, actions, config)
@@ -120,7 +120,7 @@ describe('time-outs', () => {
 })
 
 describe('a body over the limit', () => {
-  it('ends the connection in the end, also when the client sends on and on', async (t) => {
+  it('eventually ends the connection, even if the client keeps sending', async (t) => {
     const { port } = await serve(t, actions, { 'server.body_limit_kb': 64 })
     const client = new Connection(t, port, { allowHalfOpen: true })
     await client.send(requestText('POST /read', ['Transfer-Encoding: chunked'], `20000\r\n${'x'.repeat(0x20000)}\r\n`))

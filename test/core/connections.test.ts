@@ -14,11 +14,11 @@ import { until } from '../support/until.ts'
 import { actions } from './connections-support.ts'
 
 describe('requests that cannot be served', () => {
-  it('get their status, and the connection ends', async (t) => {
+  it('get their status, and the connection is closed', async (t) => {
     const { url, port, lines } = await serve(t, actions, { 'app.env': 'dev' })
     const long = 'x'.repeat(102_400)
     const rows: [string, string, number][] = [
-      ['no HTTP at all', 'hello\r\n\r\n', 400],
+      ['not HTTP', 'hello\r\n\r\n', 400],
       ['an unknown method', requestText('FROB /ok'), 400],
       ['a lower-case method', requestText('get /ok'), 400],
       ['HTTP/2 preface', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400],
@@ -42,7 +42,7 @@ describe('requests that cannot be served', () => {
       ['an unknown coding last', requestText('POST /read', ['Transfer-Encoding: chunked, gzip'], 'abc'), 400],
       ['a coding in disguise', requestText('POST /read', ['Transfer-Encoding: xchunked'], 'abc'), 400],
       ['a bad chunk size', requestText('POST /read', ['Transfer-Encoding: chunked'], 'x\r\n'), 400],
-      ['a chunk longer than it says', requestText('POST /read', ['Transfer-Encoding: chunked'], '1\r\nabc\r\n0\r\n\r\n'), 400],
+      ['a chunk longer than announced', requestText('POST /read', ['Transfer-Encoding: chunked'], '1\r\nabc\r\n0\r\n\r\n'), 400],
       ['100 KiB of header section', requestText('GET /ok', [`A: ${long}`]), 431],
       ['many fields', requestText('GET /ok', Array.from({ length: 2000 }, (_, at) => `A-${at}: some value`)), 431],
       ['a URL of 100 KiB', requestText(`GET /${long}`), 431],
@@ -58,7 +58,7 @@ describe('requests that cannot be served', () => {
     }
     assert.equal((await request(`${url}/ok`)).text, 'ok')
     const lineOf = (line: string): string => line.slice(-3)
-    assert.deepEqual(lines('access.log').map(lineOf), [...rows.map(([, , status]) => String(status)), '200'], 'each has its line')
+    assert.deepEqual(lines('access.log').map(lineOf), [...rows.map(([, , status]) => String(status)), '200'], 'each has a log line')
     assert.match(lines('access.log')[0] ?? '', /^127\.0\.0\.1 - - \[.*\] "- - HTTP\/1\.1" 400$/)
     const { requests } = (await request(`${url}/svc-status`)).json() as { requests: { total: number; errors: number } }
     assert.deepEqual([requests.total, requests.errors], [rows.length + 1, rows.length])
@@ -66,7 +66,7 @@ describe('requests that cannot be served', () => {
     assert.ok(!lines().some((line) => line.includes('[ERROR]')))
   })
 
-  it('whose header section has come are told in JSON where it asks for that', async (t) => {
+  it('get JSON if their header section has arrived and prefers it', async (t) => {
     const { port } = await serve(t, actions)
     for (const [body, status, error] of [['x\r\n', 400, 'bad_request'], [`1;${'x'.repeat(100_000)}`, 413, 'body_too_large']] as const) {
       const answer = parseAnswer(await exchange(port, requestText('POST /read', ['Transfer-Encoding: chunked', 'Accept: application/json'], body)))
@@ -74,13 +74,13 @@ describe('requests that cannot be served', () => {
     }
   })
 
-  it('of HTTP/1.0 are answered and the connection ends', async (t) => {
+  it('of HTTP/1.0 are answered and the connection is closed', async (t) => {
     const { port } = await serve(t, actions)
     const { status, headers, body } = parseAnswer(await exchange(port, 'GET /ok HTTP/1.0\r\n\r\n'))
     assert.deepEqual([status, headers.connection, body], [200, 'close', 'ok'])
   })
 
-  it('are told so also while the client keeps sending', async (t) => {
+  it('are answered even while the client keeps sending', async (t) => {
     const { port } = await serve(t, actions)
     const piece = 'x'.repeat(262_144)
     for (const start of ['\0', 'GET /ok HTTP/1.1\r\nA: ']) {
@@ -95,16 +95,16 @@ describe('requests that cannot be served', () => {
     }
   })
 
-  it('get their refusal after the answers to those before them', async (t) => {
+  it('are refused after the responses to earlier requests', async (t) => {
     const { port } = await serve(t, actions)
     const client = new Connection(t, port)
     await client.send(requestText('GET /wait') + requestText('GET /ok') + 'BAD\r\n\r\n')
-    await client.send('more that is bad')
+    await client.send('more invalid input')
     const answers = splitAnswers(await client.closed())
     assert.deepEqual(answers.map(({ status, body }) => [status, body.slice(0, 6)]), [[200, 'waited'], [200, 'ok'], [400, '<!doct']])
   })
 
-  it('get it in place of their own answer when their body is broken', async (t) => {
+  it('get the refusal instead of their own response if their body is broken', async (t) => {
     const { port, lines } = await serve(t, actions)
     const client = new Connection(t, port)
     await client.send(requestText('GET /wait') + requestText('POST /read', ['Transfer-Encoding: chunked'], '1\r\nx\r\n'))
@@ -115,7 +115,7 @@ describe('requests that cannot be served', () => {
     await until(() => lines('access.log').some((line) => line.endsWith('"POST /read HTTP/1.1" 400')))
   })
 
-  it('are cut when their answer has begun', async (t) => {
+  it('are cut if their response has begun', async (t) => {
     const { port, url } = await serve(t, {
       ...actions,
       '/stream': `(ctx) => new Promise((resolve) => {
@@ -132,7 +132,7 @@ describe('requests that cannot be served', () => {
     assert.equal((await request(`${url}/ok`)).text, 'ok')
   })
 
-  it('whose client left are nobody’s business', async (t) => {
+  it('are ignored if their client has disconnected', async (t) => {
     const { port, url, lines } = await serve(t, actions)
     const starts = ['', 'G', 'GET /ok HTTP/1.1\r\nHo', requestText('POST /read', ['Content-Length: 9'], 'abc')]
     for (const start of starts) {
@@ -152,7 +152,7 @@ describe('requests that cannot be served', () => {
 })
 
 describe('header fields', () => {
-  it('all count, however many fit into a header section', async (t) => {
+  it('are all accepted, however many fit into a header section', async (t) => {
     const { port } = await serve(t, { '/': "async (ctx) => [ctx.headers['x-last'], ctx.headers.a?.length, await ctx.readText()].join()" })
     const many = Array.from({ length: 2000 }, () => 'a:')
     const answers = await exchange(port, requestText('POST /', [...many, 'X-Last: b', 'Connection: close', 'Content-Length: 3'], 'abc'))
@@ -161,7 +161,7 @@ describe('header fields', () => {
 })
 
 describe('CONNECT and Upgrade', () => {
-  it('CONNECT is 405, after the answers before it', async (t) => {
+  it('CONNECT is 405, after the responses to earlier requests', async (t) => {
     const { port, lines } = await serve(t, actions)
     const connect = requestText('CONNECT example.org:443')
     assert.equal(parseAnswer(await exchange(port, connect)).status, 405)
@@ -170,7 +170,7 @@ describe('CONNECT and Upgrade', () => {
     assert.ok(lines().some((line) => /\[socket\] 405 for 127\.0\.0\.1: CONNECT/.test(line)))
   })
 
-  it('a CONNECT whose client resets does no harm', async (t) => {
+  it('survives a CONNECT whose client resets the connection', async (t) => {
     const { port, url } = await serve(t, actions)
     for (let round = 0; round < 20; round++) {
       const client = new Connection(t, port)
@@ -181,7 +181,7 @@ describe('CONNECT and Upgrade', () => {
     assert.equal((await request(`${url}/ok`)).text, 'ok')
   })
 
-  it('an Upgrade to something that is not served is a plain request, and the connection serves on', async (t) => {
+  it('serves an unsupported Upgrade as a plain request, and keeps the connection', async (t) => {
     const { port } = await serve(t, actions)
     const rows: [string, readonly string[], string, string][] = [
       ['GET /ok', ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAAQAAP__'], '', 'ok'],
@@ -200,7 +200,7 @@ describe('CONNECT and Upgrade', () => {
 })
 
 describe('server.max_connections_per_ip', () => {
-  it('cuts what comes on top, and counts those that are open', async (t) => {
+  it('refuses excess connections, and counts only open ones', async (t) => {
     const { port, lines } = await serve(t, actions, { 'server.max_connections_per_ip': 2 })
     const [first, second, third] = [new Connection(t, port), new Connection(t, port), new Connection(t, port)]
     for (const client of [first, second]) {
@@ -208,7 +208,7 @@ describe('server.max_connections_per_ip', () => {
       await client.answers(1)
     }
     assert.equal(await third.closed(), '')
-    assert.ok(lines().some((line) => line.includes('[socket] refused a connection from 127.0.0.1: it has 2 already')))
+    assert.ok(lines().some((line) => line.includes('[socket] refused a connection from 127.0.0.1: it already has 2 open')))
     const elsewhere = new Connection(t, port, { localAddress: '127.0.0.2' })
     await elsewhere.send(requestText('GET /ok'))
     await elsewhere.answers(1)
@@ -236,12 +236,12 @@ describe('server.max_connections_per_ip', () => {
 describe('a body over the limit', () => {
   const config = { 'server.body_limit_kb': 64 }
 
-  it('is answered with 413, which a client that keeps sending receives whole', async (t) => {
+  it('is answered with 413, which even a client that keeps sending receives', async (t) => {
     const { port } = await serve(t, actions, config)
     const megabyte = 'x'.repeat(1_048_576)
     for (const chunked of [false, true]) {
       const client = new Connection(t, port)
-      client.socket.pause() // It sends everything before it looks at the answer.
+      client.socket.pause() // It sends everything before it reads the response.
       const fields = chunked ? ['Transfer-Encoding: chunked'] : ['Content-Length: 33554432']
       await client.send(requestText('POST /read', fields))
       for (let sent = 0; sent < 32; sent++) await client.send(chunked ? `100000\r\n${megabyte}\r\n` : megabyte)
@@ -267,7 +267,7 @@ describe('Expect: 100-continue', () => {
     client.socket.destroy()
   })
 
-  it('is not answered for 413, 417 or a body that nobody reads; the connection ends', async (t) => {
+  it('is not answered for 413, 417 or an unread body; the connection is closed', async (t) => {
     const { port } = await serve(t, actions, { 'server.body_limit_kb': 1 })
     const rows: [string, number][] = [
       [requestText('POST /read', expect(['Content-Length: 1025'])), 413],
@@ -281,7 +281,7 @@ describe('Expect: 100-continue', () => {
     }
   })
 
-  it('waits for its turn behind another answer', async (t) => {
+  it('waits for its turn behind another response', async (t) => {
     const { port } = await serve(t, actions)
     const client = new Connection(t, port)
     await client.send(requestText('GET /wait') + requestText('POST /read', expect(['Content-Length: 3'])))
@@ -293,7 +293,7 @@ describe('Expect: 100-continue', () => {
 })
 
 describe('TLS', () => {
-  it('survives plain HTTP and rubbish, and knows the address of a client that left', async (t) => {
+  it('survives plain HTTP and garbage, and knows the address of a disconnected client', async (t) => {
     const { cert, key } = makeCertificate(temporaryFolder(), 'server')
     const config = { 'server.tls.cert': cert, 'server.tls.key': key }
     const leave = "(ctx) => new Promise((resolve) => { ctx.log('waits'); ctx.signal.onabort = resolve })"

@@ -1,4 +1,4 @@
-// What ends the connection of a client that does not do what is expected, and what does not. The clock is the test's.
+// What times out a connection, and what does not. The test controls the clock.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
@@ -29,8 +29,8 @@ async function connection(t: TestContext) {
   })
   const { bytesRead } = socket
   socket.resume()
-  const startMs = Math.floor(performance.now()) // Sums of whole numbers are exact.
-  /** What `overdueOf` says at this second of the test. */
+  const startMs = Math.floor(performance.now()) // Sums of integers are exact.
+  /** Returns the result of `overdueOf` at this second of the test. */
   const at = (seconds: number): Overdue | undefined =>
     overdueOf(connectionOf(socket), startMs + seconds * 1000, deadlines)
   const send = async (bytes: number): Promise<void> => {
@@ -39,17 +39,18 @@ async function connection(t: TestContext) {
     await until(() => socket.bytesRead === before + bytes)
   }
   const request = { complete: false, readableLength: 0, readableHighWaterMark: 65_536 }
-  /** Begins a request whose body has not come. */
-  const serve = (): void => {
+  /** Begins a request without sending its body. */
+  const serve = (requestTimeoutMs?: number): void => {
     const response = {} as ServerResponse
-    connectionOf(socket).began({ request: request as IncomingMessage, response, needsClient: false, startedAt: startMs }, () => {})
+    const served = { request: request as IncomingMessage, response, needsClient: false, startedAt: startMs, requestTimeoutMs }
+    connectionOf(socket).began(served, () => {})
   }
   const end = (): void => connectionOf(socket).ended(request as IncomingMessage)
   return { client, socket, bytesRead, at, send, serve, end, request }
 }
 
 describe('a body', () => {
-  it('that is silent for too long ends its request, however much has come', async (t) => {
+  it('that stalls for too long ends its request, however much has arrived', async (t) => {
     const { at, send, serve } = await connection(t)
     serve()
     for (const second of [0, 29, 58]) {
@@ -58,10 +59,10 @@ describe('a body', () => {
     }
     assert.equal(at(59), undefined)
     assert.equal(at(88), undefined)
-    assert.deepEqual(at(89), { status: 408, reason: "nothing more of the request's body came for 30 s" })
+    assert.deepEqual(at(89), { status: 408, reason: 'no more of the request body arrived for 30 s' })
   })
 
-  it('of which less than 1 KiB comes in a minute ends its request', async (t) => {
+  it('with less than 1 KiB per minute ends its request', async (t) => {
     const { at, send, serve } = await connection(t)
     serve()
     for (let second = 0; second < 60; second += 1) {
@@ -72,10 +73,10 @@ describe('a body', () => {
       assert.equal(at(second), undefined)
       await send(1)
     }
-    assert.deepEqual(at(120), { status: 408, reason: "less than 1 KiB of the request's body came in 60 s" })
+    assert.deepEqual(at(120), { status: 408, reason: 'less than 1 KiB of the request body arrived in 60 s' })
   })
 
-  it('may take as long as a whole request may, if it comes steadily', async (t) => {
+  it('may take as long as a whole request if it arrives steadily', async (t) => {
     const { at, send, serve } = await connection(t)
     serve()
     for (let second = 0; second < 300; second += 20) {
@@ -85,7 +86,19 @@ describe('a body', () => {
     assert.deepEqual(at(300), { status: 408, reason: 'the request took longer than 300 s to arrive' })
   })
 
-  it('is not late while the server does not take it', async (t) => {
+  it('may take as long as its route allows, longer or shorter', async (t) => {
+    for (const seconds of [3600, 100]) {
+      const { at, send, serve } = await connection(t)
+      serve(seconds * 1000)
+      for (let second = 0; second < seconds; second += 20) {
+        assert.equal(at(second), undefined)
+        await send(1000)
+      }
+      assert.deepEqual(at(seconds), { status: 408, reason: `the request took longer than ${seconds} s to arrive` })
+    }
+  })
+
+  it('does not time out while the server does not read it', async (t) => {
     const { at, serve, request } = await connection(t)
     serve()
     assert.equal(at(0), undefined)
@@ -97,7 +110,7 @@ describe('a body', () => {
     assert.equal(at(231)?.status, 408)
   })
 
-  it('of a request that was answered is cut without another answer', async (t) => {
+  it('of an answered request is cut without another response', async (t) => {
     const { at, serve, end } = await connection(t)
     serve()
     end()
@@ -107,7 +120,7 @@ describe('a body', () => {
 })
 
 describe('a response', () => {
-  it('of which the client takes nothing for too long ends its connection, and a slow client does not', async (t) => {
+  it('that the client stops reading ends its connection; a slow client does not', async (t) => {
     const { at, client, socket } = await connection(t)
     client.pause()
     socket.write('x'.repeat(30_000_000))
@@ -119,15 +132,15 @@ describe('a response', () => {
     })
     for (let second = 50; second <= 150; second += 50) {
       const before = received
-      // A step of the client is seen once the system has taken more from the server.
+      // Progress of the client is seen once the system has accepted more from the server.
       await until(() => (client.resume(), received > before + 4_000_000))
       assert.equal(at(second), undefined)
     }
     assert.equal(at(209), undefined)
-    assert.deepEqual(at(210), { status: undefined, reason: 'it took nothing of its response for 60 s' })
+    assert.deepEqual(at(210), { status: undefined, reason: 'it read nothing of its response for 60 s' })
   })
 
-  it('that the server has not made yet is waited for', async (t) => {
+  it('that the server has not produced yet does not time out', async (t) => {
     const { at, serve, request } = await connection(t)
     serve()
     request.complete = true
@@ -136,14 +149,14 @@ describe('a response', () => {
 })
 
 describe('an idle connection', () => {
-  it('is cut a quarter of a second after its announced time, without a line', async (t) => {
+  it('is cut a quarter of a second after its announced time, without a log line', async (t) => {
     const { at } = await connection(t)
     assert.equal(at(0), undefined)
     assert.equal(at(65), undefined)
     assert.deepEqual(at(65.25), { status: undefined, reason: '' })
   })
 
-  it('on which a request begins at the last moment has the time of a header', async (t) => {
+  it('with a request at the last moment gets the header time-out', async (t) => {
     const { at, send } = await connection(t)
     assert.equal(at(0), undefined)
     await send(2)
@@ -152,7 +165,7 @@ describe('an idle connection', () => {
     assert.deepEqual(at(74), { status: undefined, reason: '' })
   })
 
-  it('on which empty lines come now and then is cut after its time', async (t) => {
+  it('with occasional empty lines is cut after its time', async (t) => {
     const { at, send } = await connection(t)
     for (const second of [0, 20, 40, 64]) {
       assert.equal(at(second), undefined)
@@ -161,7 +174,7 @@ describe('an idle connection', () => {
     assert.deepEqual(at(65.25), { status: undefined, reason: '' })
   })
 
-  it('whose header section was late before its turn gets the time of one from then on', async (t) => {
+  it('gets a new header time-out if the header section was late before its turn', async (t) => {
     const { at, socket, serve, end, request } = await connection(t)
     serve()
     request.complete = true
@@ -170,6 +183,6 @@ describe('an idle connection', () => {
     end()
     assert.equal(at(1001), undefined)
     assert.equal(at(1010), undefined)
-    assert.deepEqual(at(1011), { status: 408, reason: 'its header section came too slowly' })
+    assert.deepEqual(at(1011), { status: 408, reason: 'its header section arrived too slowly' })
   })
 })

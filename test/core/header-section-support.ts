@@ -1,4 +1,4 @@
-// What the tests of header sections share: a server of theirs, and the seeded comparison with what Node sends.
+// Shared by the tests of header sections: a server, and the seeded comparison with Node's own output.
 import assert from 'node:assert/strict'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { TestContext } from 'node:test'
@@ -19,7 +19,7 @@ export interface Section {
 
 export const small: Section = { status: 200, fields: [], plain: true, type: jsonType, body: '{}' }
 
-/** Sends what `write` makes a section of, and counts how many of the sections Node made. */
+/** Sends the sections that `write` makes, and counts how many Node made. */
 export async function serve(t: TestContext, write: (response: ServerResponse, request: IncomingMessage) => Section) {
   const made = { byNode: 0 }
   const server = createServer({ keepAliveTimeout: 7000 }, (request, response) => {
@@ -33,7 +33,7 @@ export async function serve(t: TestContext, write: (response: ServerResponse, re
   return { made, port: await listen(t, server) }
 }
 
-/** Writes a section and gives it back, for its body to be sent. */
+/** Writes a section and returns it, for its body to be sent. */
 export function writeWith(sections: HeaderSections, response: ServerResponse, section: Section): Section {
   const { status, fields, plain, type, body } = section
   sections.write(response, status, fields, plain, type, Buffer.byteLength(body))
@@ -47,14 +47,14 @@ function writeWithNode(response: ServerResponse, section: Section): Section {
   return section
 }
 
-const lookedAt = [
+const interpretedByNode = [
   ['Connection', 'close'],
   ['Date', 'today'],
   ['Keep-Alive', 'timeout=1'],
   ['Content-Disposition', 'inline'],
 ] as const
 
-/** Like the fields of an application, and now and then one that Node looks at. */
+/** Returns fields like an application's, sometimes with a field that Node interprets. */
 function fieldsOf(seeded: Seeded): HeaderList {
   const list = new HeaderList()
   const characters = 'abc XYZ09-_;=,"\t\u00e9\u00ff'
@@ -64,7 +64,7 @@ function fieldsOf(seeded: Seeded): HeaderList {
     else list.set(seeded.pick(['X-A', 'x-b', 'ETag', 'Vary', 'Location', 'Cache-Control']), value)
   }
   if (seeded.integer(8) === 0) {
-    const [name, value] = seeded.pick(lookedAt)
+    const [name, value] = seeded.pick(interpretedByNode)
     list.set(name, value)
   }
   return list
@@ -72,7 +72,7 @@ function fieldsOf(seeded: Seeded): HeaderList {
 
 const withoutDate = (answer: string): string => answer.replaceAll(/\r\nDate: [^\r]+ GMT\r\n/g, '\r\nDate: now\r\n')
 
-/** Sends sections that are byte for byte what Node sends, whatever the status, the fields, the body and the request. */
+/** Checks that sections are byte-identical to Node's, for any status, fields, body and request. */
 export async function checkSections(t: TestContext, rounds: number): Promise<void> {
   const sections = new HeaderSections()
   let section = small
@@ -92,7 +92,7 @@ export async function checkSections(t: TestContext, rounds: number): Promise<voi
     const method = seeded.pick(['GET', 'GET', 'GET', 'HEAD', 'POST'])
     const version = seeded.pick(['1.1', '1.1', '1.0'])
     const asked = seeded.pick(['', '', '', 'Connection: keep-alive\r\n'])
-    // The last on the connection comes behind it, so that the one before may leave it open.
+    // The last request on the connection follows, so that the one before may leave it open.
     const last = 'GET /node HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n'
     const ask = (path: string): string => `${method} ${path} HTTP/${version}\r\nHost: h\r\n${asked}\r\n`
     const own = await exchange(port, ask('/own') + last)

@@ -6,7 +6,7 @@ import { until } from '../support/until.ts'
 import { serve, small, writeWith } from './header-section-support.ts'
 
 describe('HeaderSections', () => {
-  it('tells the present second', async (t) => {
+  it('sends the current second', async (t) => {
     const sections = new HeaderSections()
     const { port } = await serve(t, (response) => writeWith(sections, response, small))
     const request = 'GET / HTTP/1.1\r\nHost: h\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n'
@@ -14,7 +14,7 @@ describe('HeaderSections', () => {
     await until(async () => {
       const before = Date.now()
       const { date = '' } = parseAnswer(await exchange(port, request)).headers
-      // Node keeps the text of a second by a timer, which a busy loop calls late; so does the section.
+      // Node caches the text of a second by a timer, which a busy loop delays; so does the section.
       assert.ok(Date.parse(date) > before - 2000 && Date.parse(date) <= Date.now(), `${date} at ${new Date(before).toISOString()}`)
       seen.add(date)
       return seen.size === 3

@@ -7,18 +7,18 @@ import { exchange } from '../support/raw.ts'
 import { checkSections, serve, small, writeWith } from './header-section-support.ts'
 
 describe('HeaderSections', () => {
-  it('sends byte for byte what Node sends, whatever the status, the fields, the body and the request', (t) => {
+  it('is byte-identical to Node, for any status, fields, body and request', (t) => {
     return checkSections(t, 100)
   })
 
-  it('takes nothing over from a date that is over, nor from an answer after which the connection ends', () => {
+  it('reuses nothing from an outdated date, nor from the last response on a connection', () => {
     for (const section of ['Date: Thu, 01 Jan 1970 00:00:00 GMT\r\nConnection: keep-alive\r\n', 'Connection: keep-alive\r\n']) {
       assert.equal(timesByNode({ section }), 3)
     }
     assert.equal(timesByNode({ shouldKeepAlive: false, section: `Date: ${new Date().toUTCString()}\r\nConnection: close\r\n` }), 3)
   })
 
-  it('has each section made where Node keeps it elsewhere, or makes it in another way', () => {
+  it('leaves every section to Node if Node keeps it elsewhere or builds it differently', () => {
     assert.equal(timesByNode({ section: undefined }), 3)
     const section = `Date: ${new Date().toUTCString()}\r\nConnection: keep-alive\r\n`
     assert.equal(timesByNode({ section }), 1)
@@ -27,7 +27,7 @@ describe('HeaderSections', () => {
     }
   })
 
-  it('leaves a response to Node of which somebody has set fields or the reason', async (t) => {
+  it('leaves a response to Node if its fields or reason were set directly', async (t) => {
     const sections = new HeaderSections()
     const { port, made } = await serve(t, (response, { url }) => {
       if (url === '/field') response.setHeader('X-Raw', 'a')
@@ -41,7 +41,7 @@ describe('HeaderSections', () => {
     assert.ok(made.byNode >= 4)
   })
 
-  it('lets nothing into a section that no field may hold', async (t) => {
+  it('accepts nothing that a field may not contain', async (t) => {
     const sections = new HeaderSections()
     const refused: unknown[] = []
     const { port } = await serve(t, (response) => {
@@ -61,14 +61,14 @@ describe('HeaderSections', () => {
 
 interface MadeByNode {
   readonly shouldKeepAlive?: boolean
-  /** Up to the length. */
+  /** The section up to the length. */
   readonly start?: string
   readonly section: string | undefined
 }
 
 const ordinaryStart = `HTTP/1.1 200 OK\r\nContent-Type: ${jsonType}\r\nContent-Length: 2`
 
-/** How many of three sections `writeHead` made, of a response that has this section behind the length afterwards. */
+/** Counts how many of three sections `writeHead` made, for a response whose section continues so behind the length. */
 function timesByNode({ shouldKeepAlive = true, start = ordinaryStart, section }: MadeByNode): number {
   let times = 0
   const sections = new HeaderSections()

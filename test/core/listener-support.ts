@@ -1,10 +1,10 @@
-// An application that is served over TLS, and connections to it.
+// An application served over TLS, and connections to it.
 import { once } from 'node:events'
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { connect, type TLSSocket } from 'node:tls'
-import { createApp } from '../../lib/app.ts'
+import { createApp } from '../support/app.ts'
 import { writeFiles } from '../support/application.ts'
 import { makeCertificate } from '../support/certificate.ts'
 import { cutAtEnd, cutToo } from '../support/connection.ts'
@@ -18,7 +18,7 @@ const files = {
   }`,
 }
 
-/** A folder with an application and its certificate `first`, which is in use as `tls/cert.pem`. */
+/** Creates a folder with an application and its certificate `first`, configured as `tls/cert.pem`. */
 export function makeFolder() {
   const folder = temporaryFolder()
   writeFiles(folder, { ...files, 'tls/.keep': '' })

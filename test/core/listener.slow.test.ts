@@ -1,4 +1,4 @@
-// Stops that give idle TLS connections their half second.
+// Stops that give idle TLS connections half a second.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect as connectTcp } from 'node:net'
@@ -8,12 +8,12 @@ import { parseAnswer, readAll } from '../support/raw.ts'
 import { ask, connectTls, startSecure } from './listener-support.ts'
 
 describe('HTTPS', () => {
-  it('answers what is sent at the moment of the stop, and closes what is idle', async (t) => {
+  it('answers requests sent at the moment of the stop, and closes idle connections', async (t) => {
     const { app, port } = await startSecure(t)
     const connected = Array.from({ length: 4 }, () => connectTls(t, port))
     const [kept, used, unused, partial] = (await Promise.all(connected)) as [TLSSocket, TLSSocket, TLSSocket, TLSSocket]
     const silent = connectTcp(port, '127.0.0.1') // It never begins its handshake.
-    const begun = connectTcp(port, '127.0.0.1') // It never ends it.
+    const begun = connectTcp(port, '127.0.0.1') // It never finishes it.
     const idle = [used, unused, silent, begun, partial]
     t.after(() => idle.forEach((socket) => socket.destroy()))
     await Promise.all([once(silent, 'connect'), once(begun, 'connect'), ask(kept), ask(used)])
@@ -27,10 +27,10 @@ describe('HTTPS', () => {
     const { status, headers } = parseAnswer(await text)
     assert.deepEqual([status, headers['connection']], [200, 'close'])
     await Promise.all([stopped, ...closed])
-    assert.ok(performance.now() - before < 10_000) // A third of the time that a stop may take.
+    assert.ok(performance.now() - before < 10_000) // A third of the maximum duration of a stop.
   })
 
-  it('answers what runs when the stop closes what is idle', async (t) => {
+  it('answers a running request while the stop closes idle connections', async (t) => {
     const { app, port } = await startSecure(t)
     const [held, idle] = await Promise.all([connectTls(t, port), connectTls(t, port)])
     const text = readAll(held)

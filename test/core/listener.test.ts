@@ -6,9 +6,9 @@ import { connect as connectTcp } from 'node:net'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import type { TLSSocket } from 'node:tls'
-import { createApp } from '../../lib/app.ts'
+import { createApp } from '../support/app.ts'
 import { ConfigError } from '../../lib/config/load.ts'
-import { createListener, type ListenerOptions } from '../../lib/core/listener.ts'
+import { Listener, type ListenerOptions } from '../../lib/core/listener.ts'
 import { silentLogger } from '../../lib/log/logger.ts'
 import type { RequestServer } from '../../lib/core/server.ts'
 import { makeCertificate } from '../support/certificate.ts'
@@ -27,7 +27,7 @@ describe('HTTPS', () => {
     assert.deepEqual([answer.status, answer.body], [200, '{"secure":true}'])
   })
 
-  it('takes a renewed certificate for new connections and keeps those that are open', async (t) => {
+  it('uses a renewed certificate for new connections and keeps open ones', async (t) => {
     const { app, port, use } = await startSecure(t)
     const old = await connectTls(t, port)
     assert.equal(nameOf(old), 'first')
@@ -39,7 +39,7 @@ describe('HTTPS', () => {
     assert.equal(parseAnswer(await ask(renewed)).status, 200)
   })
 
-  it('refuses a pair that does not fit, or is no certificate, or is not there, and keeps the old one', async (t) => {
+  it('refuses a mismatched, invalid or missing pair, and keeps the old one', async (t) => {
     const { app, port, folder } = await startSecure(t)
     const other = makeCertificate(folder, 'other')
     const broken: readonly [() => void, RegExp][] = [
@@ -75,7 +75,7 @@ describe('HTTPS', () => {
     assert.equal(await status(), 200)
   })
 
-  it('is not brought down by clients that speak no TLS', async (t) => {
+  it('survives clients that do not speak TLS', async (t) => {
     const { port } = await startSecure(t)
     for (const bytes of ['GET / HTTP/1.1\r\nHost: h\r\n\r\n', '\0\0\0\0', '\x16\x03\x01\x00\x05abcde']) {
       const socket = connectTcp(port, '127.0.0.1')
@@ -88,18 +88,18 @@ describe('HTTPS', () => {
   })
 })
 
-describe('a wrong certificate', () => {
+describe('an invalid certificate', () => {
   const wrong: readonly [title: string, keys: Readonly<Record<string, string>>, problem: RegExp][] = [
-    ['a certificate alone', { 'server.tls.key': '' }, /server\.tls\.cert is ".*" and server\.tls\.key is empty: set both, or none of them/],
-    ['a key alone', { 'server.tls.cert': '' }, /server\.tls\.key is ".*" and server\.tls\.cert is empty/],
-    ['a certificate that is not there', { 'server.tls.cert': 'none.pem' }, /server\.tls\.cert cannot be read: ENOENT/],
-    ['a key that is not there', { 'server.tls.key': 'none.pem' }, /server\.tls\.key cannot be read: ENOENT.*none\.pem/],
+    ['a certificate without a key', { 'server.tls.key': '' }, /server\.tls\.cert is ".*" and server\.tls\.key is empty: set both, or none of them/],
+    ['a key without a certificate', { 'server.tls.cert': '' }, /server\.tls\.key is ".*" and server\.tls\.cert is empty/],
+    ['a missing certificate', { 'server.tls.cert': 'none.pem' }, /server\.tls\.cert cannot be read: ENOENT/],
+    ['a missing key', { 'server.tls.key': 'none.pem' }, /server\.tls\.key cannot be read: ENOENT.*none\.pem/],
     ['a key that is a folder', { 'server.tls.key': 'tls' }, /server\.tls\.key cannot be read: EISDIR/],
-    ['a certificate that is none', { 'server.tls.cert': 'a.mjs' }, /server\.tls\.cert "a\.mjs" cannot be used/],
-    ['a key that is none', { 'server.tls.key': 'a.mjs' }, /cannot be used with server\.tls\.key "a\.mjs"/],
+    ['an invalid certificate', { 'server.tls.cert': 'a.mjs' }, /server\.tls\.cert "a\.mjs" cannot be used/],
+    ['an invalid key', { 'server.tls.key': 'a.mjs' }, /cannot be used with server\.tls\.key "a\.mjs"/],
   ]
   for (const [title, keys, problem] of wrong) {
-    it(`is an error of the configuration: ${title}`, () => {
+    it(`is a configuration error: ${title}`, () => {
       const { folder } = makeFolder()
       assert.throws(
         () => createApp({ folder, config: { ...config, ...keys } }),
@@ -110,10 +110,10 @@ describe('a wrong certificate', () => {
 })
 
 describe('a listener', () => {
-  /** A listener whose requests are all answered with nothing. */
+  /** Makes a listener that answers all requests without a body. */
   function makeListener(options: Partial<ListenerOptions> = {}) {
     const answer = { handle: (_request: unknown, response: { end(): void }) => void response.end() }
-    return createListener(answer as unknown as RequestServer, {
+    return new Listener(answer as unknown as RequestServer, {
       deadlines: tenSeconds,
       guardDescriptors: undefined,
       certificates: undefined,
@@ -122,7 +122,7 @@ describe('a listener', () => {
     })
   }
 
-  it('says whether it listens, and rejects an address that cannot be had', async () => {
+  it('reports whether it listens, and rejects an unavailable address', async () => {
     const listener = makeListener()
     assert.equal(listener.listening, false)
     await assert.rejects(listener.listen('192.0.2.1', 0), { code: 'EADDRNOTAVAIL' })
@@ -144,7 +144,7 @@ describe('a listener', () => {
     assert.equal(listener.listening, false)
   })
 
-  it('has no certificate to renew where it speaks plain HTTP', () => {
+  it('has no certificate to renew with plain HTTP', () => {
     assert.throws(() => makeListener().setCertificates({ cert: Buffer.of(), key: Buffer.of() }), TypeError)
   })
 

@@ -1,4 +1,4 @@
-// What the server uses of Node without documentation is there and works on this version, with TLS too.
+// The undocumented parts of Node that the server uses exist and work on this version, also with TLS.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -37,7 +37,7 @@ async function connectTo(port: number, tls: boolean): Promise<Socket> {
   return socket
 }
 
-/** Serves one connection, sends it the text, and resolves with all that came back when it is closed. */
+/** Serves one connection, sends it the text, and resolves with everything received until it is closed. */
 async function serveOne(t: TestContext, tls: boolean, text: string, handlers: Handlers): Promise<string> {
   const { server, port } = await makeServer(t, tls)
   server.on('request', handlers.request)
@@ -51,7 +51,7 @@ const last = requestText('GET /last', ['Connection: close'])
 
 for (const tls of [false, true]) {
   describe(tls ? 'Node, with TLS' : 'Node', () => {
-    it(tls ? 'names the TCP socket below' : 'has no socket below', async (t) => {
+    it(tls ? 'returns the TCP socket below' : 'has no socket below', async (t) => {
       const { server, port } = await makeServer(t, tls)
       const accepted: (Socket | undefined)[] = tls ? [] : [undefined]
       if (tls) server.on('connection', (socket: Socket) => accepted.push(socket))
@@ -64,7 +64,7 @@ for (const tls of [false, true]) {
       await readAll(client)
     })
 
-    it('says how long a connection stays, by the number that it is given', async (t) => {
+    it('announces the given keep-alive time-out', async (t) => {
       const received = await serveOne(t, tls, requestText('GET /') + last, {
         request: (_request, response) => {
           announceKeepAlive(response, 7000)
@@ -74,7 +74,7 @@ for (const tls of [false, true]) {
       assert.match(received, /^Keep-Alive: timeout=7\r$/m)
     })
 
-    it('keeps the header section that it has made, and sends the one that is set', async (t) => {
+    it('keeps the header section that it has built, and sends a replaced one', async (t) => {
       let made: string | undefined
       const received = await serveOne(t, tls, last, {
         request: (_request, response) => {
@@ -88,7 +88,7 @@ for (const tls of [false, true]) {
       assert.equal(received, 'HTTP/1.1 299 Other\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx')
     })
 
-    it('closes a connection after its last answer with the method that is replaced', async (t) => {
+    it('closes a connection after its last response by the replaced method', async (t) => {
       let closes = 0
       const received = await serveOne(t, tls, last, {
         request: ({ socket }, response) => {
@@ -103,7 +103,7 @@ for (const tls of [false, true]) {
       assert.equal(closes, 1)
     })
 
-    it('shows the response that has the socket', async (t) => {
+    it('exposes the response that uses the socket', async (t) => {
       const seen: unknown[] = []
       await serveOne(t, tls, last, {
         request: ({ socket }, response) => {
@@ -115,7 +115,7 @@ for (const tls of [false, true]) {
       assert.deepEqual(seen, [true, undefined])
     })
 
-    it('lets go of the socket of a handshake, and answers it with a response of its own', async (t) => {
+    it('releases the socket of a handshake, and lets another response answer it', async (t) => {
       const seen: string[] = []
       const upgrade = ['Connection: Upgrade', 'Upgrade: websocket']
       const answer = await serveOne(t, tls, requestText('GET /ws', upgrade), {
@@ -160,7 +160,7 @@ for (const tls of [false, true]) {
       assert.equal(received.match(/HTTP\/1\.1 200/g)?.length, 2)
     })
 
-    it('tells how much of a response the system has taken, and lets a response write on', async (t) => {
+    it('reports how much of a response the system has accepted, and lets the response continue', async (t) => {
       const size = 20_000_000
       const { server, port } = await makeServer(t, tls)
       const steps: number[] = []
@@ -202,7 +202,7 @@ for (const tls of [false, true]) {
   })
 }
 
-it('gives a Unix socket the address of this machine', () => {
+it('gives a Unix socket a local address', () => {
   const socket = connect('/nowhere')
   socket.on('error', () => {})
   nameLocalPeer(socket)
@@ -211,12 +211,12 @@ it('gives a Unix socket the address of this machine', () => {
 
 const getRequest = { method: 'GET', httpVersionMajor: 1, httpVersionMinor: 1 }
 
-describe('the check at start', () => {
-  it('finds nothing wrong with this version, tested or not', () => {
+describe('the check at start-up', () => {
+  it('finds no problem with this version, tested or not', () => {
     assert.deepEqual([checkNode(), checkNode('1.0.0')], [[], []])
   })
 
-  it('tells a version that keeps no section, makes another one, or does not send the one that is set', () => {
+  it('detects a version that keeps no section, builds it differently, or does not send a replaced one', () => {
     const responses: Readonly<Record<string, (response: ServerResponse) => void>> = {
       right: () => {},
       'no section': (response) => void (response.writeHead = () => response),
@@ -224,7 +224,7 @@ describe('the check at start', () => {
         const { writeHead } = ServerResponse.prototype
         response.writeHead = (() => writeHead.call(response, 200, { Vary: 'Accept' })) as typeof writeHead
       },
-      'a section that is not sent': (response) => {
+      'an unsent section': (response) => {
         const { end } = ServerResponse.prototype
         response.end = (() => {
           setSection(response, 'HTTP/1.1 200 OK\r\n\r\n')

@@ -24,7 +24,7 @@ async function serve(t: TestContext, end: (response: ServerResponse, text: strin
   return `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : assert.fail('no port')}`
 }
 
-it('sends the header section and the text, whatever its length', async (t) => {
+it('sends the header section and the text, whatever the length', async (t) => {
   const url = await serve(t, endWithText)
   for (const [path, text] of Object.entries(texts)) {
     const answer = await request(url + path)
@@ -32,13 +32,13 @@ it('sends the header section and the text, whatever its length', async (t) => {
   }
 })
 
-it('sends no text to HEAD', async (t) => {
+it('sends no text for HEAD', async (t) => {
   const url = await serve(t, endWithText)
   const received = await exchange(Number(new URL(url).port), 'HEAD /short HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
   assert.match(received, /^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n$/)
 })
 
-it('keeps the order of answers on one connection', async (t) => {
+it('keeps the order of responses on one connection', async (t) => {
   const url = await serve(t, endWithText)
   const heads = ['/short', '/fields', '/short'].map((path) => `GET ${path} HTTP/1.1\r\nHost: a\r\n`)
   const received = await exchange(Number(new URL(url).port), `${heads.join('\r\n')}Connection: close\r\n\r\n`)
@@ -46,7 +46,7 @@ it('keeps the order of answers on one connection', async (t) => {
   assert.deepEqual(bodies, ['x', texts['/fields'], 'x'])
 })
 
-it('sends the text the usual way where Node keeps its header section elsewhere', async (t) => {
+it('sends the text the usual way if Node keeps its header section elsewhere', async (t) => {
   const url = await serve(t, (response, text) => {
     const elsewhere = Object.create(response, { _header: { value: undefined } }) as ServerResponse
     Object.defineProperty(elsewhere, 'end', { value: (chunk?: string) => response.end(chunk) })

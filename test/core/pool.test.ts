@@ -16,7 +16,7 @@ function makePool(workers: number, queueSize: number, options: Alerts = {}) {
 }
 
 describe('a pool', () => {
-  it('starts what finds a worker, queues the next ones, and refuses the rest', () => {
+  it('starts items while workers are free, queues more, and refuses the rest', () => {
     const { pool, started } = makePool(2, 1)
     assert.deepEqual(['a', 'b', 'c', 'd'].map((item) => pool.enter(item)), ['started', 'started', 'queued', 'refused'])
     assert.deepEqual([started, pool.busy, pool.waiting, pool.refused], [['a', 'b'], 2, 1, 1])
@@ -33,7 +33,7 @@ describe('a pool', () => {
     assert.deepEqual([started, pool.busy, pool.waiting], [['a', 'b', 'c', 'd'], 0, 0])
   })
 
-  it('forgets an item that waits, and no other', () => {
+  it('removes only the given item from the queue', () => {
     const { pool, started } = makePool(1, 3)
     for (const item of ['a', 'b', 'c']) pool.enter(item)
     assert.deepEqual([pool.forget('b'), pool.forget('b'), pool.forget('a')], [true, false, false])
@@ -41,13 +41,13 @@ describe('a pool', () => {
     assert.deepEqual(started, ['a', 'c'])
   })
 
-  it('without workers starts nothing', () => {
+  it('starts nothing without workers', () => {
     const { pool, started } = makePool(0, 1)
     assert.deepEqual([pool.enter('a'), pool.enter('b'), pool.forget('a')], ['queued', 'refused', true])
     assert.deepEqual([started, pool.waiting, pool.alert], [[], 0, false])
   })
 
-  it('gives a worker back to an item that left it, before those in the queue', () => {
+  it('gives a worker back to an item that released it, ahead of the queue', () => {
     const { pool, started } = makePool(1, 3)
     for (const item of ['a', 'b', 'c']) pool.enter(item)
     const resumed: string[] = []
@@ -63,7 +63,7 @@ describe('a pool', () => {
     assert.deepEqual([pool.resume(() => resumed.push('never')), pool.busy, resumed], [true, 1, ['a']])
   })
 
-  it('refuses what has waited too long, oldest first, and what comes later not', async () => {
+  it('refuses items that have waited too long, oldest first, but not later ones', async () => {
     const expired: [string, number][] = []
     const started: string[] = []
     const pool = new Pool<string>({
@@ -78,7 +78,7 @@ describe('a pool', () => {
     assert.deepEqual(expired.map(([item]) => item), ['b', 'c'])
     assert.ok(expired.every(([, waitedMs]) => waitedMs >= 50))
     assert.deepEqual([pool.refused, pool.waiting, pool.enter('d')], [2, 0, 'queued'])
-    busyFor(60) // Its time is over before the pool has looked: the worker that is freed is not for it.
+    busyFor(60) // Its time is over before the pool has checked: the freed worker is not for it.
     pool.leave()
     assert.deepEqual([started, expired.at(-1)?.[0], pool.busy], [['a'], 'd', 0])
   })
@@ -98,7 +98,7 @@ describe('a pool', () => {
     slow.enter('a')
     assert.equal(slow.alert, false)
     await until(() => {
-      if (slow.waiting === 0) slow.enter('a') // This process stood still from before half of its time until its end.
+      if (slow.waiting === 0) slow.enter('a') // This process was suspended from before half of its time until its end.
       return slow.alert
     })
     assert.equal(slow.waiting, 1)
@@ -106,7 +106,7 @@ describe('a pool', () => {
     assert.equal(slow.alert, false)
   })
 
-  it('shares the places of its queue with others, and nothing else', () => {
+  it('shares only its queue limit with other pools', () => {
     const places = { size: 2, taken: 0 }
     const started: string[] = []
     const make = () => new Pool<string>({ workers: 1, queueSize: places, start: (item) => started.push(item) })
@@ -121,7 +121,7 @@ describe('a pool', () => {
     assert.equal(first.enter('e'), 'queued')
   })
 
-  it('lets the event loop turn once its time is over, and goes on in the order in which items came', async () => {
+  it('yields to the event loop when its time is over, and continues in order of arrival', async () => {
     const started: number[] = []
     const waits: number[] = []
     const pool: Pool<number> = new Pool<number>({
@@ -142,7 +142,7 @@ describe('a pool', () => {
     assert.deepEqual(entries, Array.from({ length: 40 }, (_, item) => (item < first ? 'started' : 'queued')))
     assert.ok(pool.forget(first + 1))
     await turn()
-    assert.equal(started.length, first + 1, 'a turn works off a millisecond of the queue')
+    assert.equal(started.length, first + 1, 'a turn processes a millisecond of the queue')
     assert.equal(pool.enter(99), 'queued')
     while (pool.waiting > 0) await turn()
     const expected = Array.from({ length: 40 }, (_, item) => item).filter((item) => item !== first + 1)
@@ -152,7 +152,7 @@ describe('a pool', () => {
     assert.equal(pool.enter(100), 'started')
   })
 
-  it('takes a burst beyond its queue, and refuses once the first of it has waited for the length of a turn', async () => {
+  it("accepts a burst beyond its queue, and refuses once the first item has waited for a turn's time", async () => {
     const pool: Pool<number> = new Pool<number>({
       workers: 1,
       queueSize: 2,
@@ -174,7 +174,7 @@ describe('a pool', () => {
     while (pool.waiting > 0) await turn()
   })
 
-  it('without places refuses nothing for the processor alone', () => {
+  it('refuses nothing because of processor time if it has no queue', () => {
     const pool: Pool<number> = new Pool<number>({
       workers: 2,
       queueSize: 0,
@@ -187,7 +187,7 @@ describe('a pool', () => {
     assert.deepEqual([pool.enter(1), pool.enter(2)], ['started', 'queued'])
   })
 
-  it('tells of saturation that comes by the queue', async () => {
+  it('reports saturation caused by the queue', async () => {
     const alerts: boolean[] = []
     const pool = new Pool<string>({
       workers: 2,
@@ -205,20 +205,20 @@ describe('a pool', () => {
     assert.deepEqual(alerts, [true, false])
   })
 
-  it('with time for each turn waits for workers as before, and does nothing meanwhile', async (t) => {
+  it('still waits for workers with a time per turn, and is idle meanwhile', async (t) => {
     const started: string[] = []
     const pool = new Pool<string>({ workers: 1, queueSize: 2, turnMs: 1000, start: (item) => started.push(item) })
     const immediates = t.mock.method(globalThis, 'setImmediate')
     for (const item of ['a', 'b', 'c']) pool.enter(item)
     for (let count = 0; count < 5; count += 1) await turn()
     assert.deepEqual([started, pool.waiting], [['a'], 2])
-    assert.equal(immediates.mock.callCount(), 1, 'the event loop is kept at work while every worker is busy')
+    assert.equal(immediates.mock.callCount(), 1, 'the event loop is kept busy while every worker is busy')
     pool.leave()
     pool.leave()
     assert.deepEqual(started, ['a', 'b', 'c'])
   })
 
-  it('works off a long queue of items that end at once', () => {
+  it('works through a long queue of items that end at once', () => {
     const count = 200_000
     let ended = 0
     const pool: Pool<number> = new Pool<number>({
@@ -236,7 +236,7 @@ describe('a pool', () => {
     assert.deepEqual([ended, pool.busy, pool.waiting], [count, 0, 0])
   })
 
-  it('tells once when saturation begins and once when it ends', () => {
+  it('reports once when saturation begins and once when it ends', () => {
     const alerts: boolean[] = []
     const { pool } = makePool(4, 0, { alertPercent: 75, onAlert: (on) => alerts.push(on) })
     for (const item of ['a', 'b']) pool.enter(item)
@@ -249,7 +249,7 @@ describe('a pool', () => {
     assert.deepEqual([alerts, pool.alert], [[true, false], false])
   })
 
-  it('takes a share that is no whole number of workers upwards, and 100 percent unless told otherwise', () => {
+  it('rounds a share of workers up, and defaults to 100 percent', () => {
     const { pool } = makePool(3, 0, { alertPercent: 34 })
     pool.enter('a')
     assert.equal(pool.alert, false)
@@ -264,22 +264,22 @@ describe('a pool', () => {
     assert.equal(whole.alert, true)
   })
 
-  it('never has more at work or waiting than allowed, whatever comes and goes', () => {
+  it('never exceeds its limits of running and waiting items, under any sequence', () => {
     const random = new Seeded(7)
-    const atWork = new Set<number>()
+    const running = new Set<number>()
     const waiting = new Set<number>()
     const pool = new Pool<number>({
       workers: 3,
       queueSize: 5,
       start: (item) => {
         waiting.delete(item)
-        atWork.add(item)
+        running.add(item)
       },
     })
     for (let item = 0; item < 5000; item++) {
       const act = random.integer(3)
-      if (act === 0 && atWork.size > 0) {
-        atWork.delete(random.pick([...atWork]))
+      if (act === 0 && running.size > 0) {
+        running.delete(random.pick([...running]))
         pool.leave()
       } else if (act === 1 && waiting.size > 0) {
         const gone = random.pick([...waiting])
@@ -288,8 +288,8 @@ describe('a pool', () => {
       } else if (pool.enter(item) === 'queued') {
         waiting.add(item)
       }
-      assert.deepEqual([pool.busy, pool.waiting], [atWork.size, waiting.size])
-      assert.ok(atWork.size <= 3 && waiting.size <= 5 && (waiting.size === 0 || atWork.size === 3))
+      assert.deepEqual([pool.busy, pool.waiting], [running.size, waiting.size])
+      assert.ok(running.size <= 3 && waiting.size <= 5 && (waiting.size === 0 || running.size === 3))
     }
   })
 })

@@ -10,7 +10,7 @@ import { serve } from '../support/serve.ts'
 const gzip = { headers: { 'accept-encoding': 'gzip' } }
 
 describe('compression', () => {
-  it('packs compressible replies above 2 KiB when asked for', async (t) => {
+  it('is applied to compressible replies above 2 KiB on request', async (t) => {
     const { url } = await serve(t, {
       '/small': "() => 'x'.repeat(2048)",
       '/text': "() => 'é'.repeat(1025)",
@@ -41,7 +41,14 @@ describe('compression', () => {
     }
   })
 
-  it('sends the cheapest coding that the client accepts', async (t) => {
+  it('is not applied where the application forbids it', async (t) => {
+    const set = (value: string): string => `(ctx) => { ctx.setHeader('Cache-Control', '${value}'); return 'y'.repeat(9000) }`
+    const { url } = await serve(t, { '/a': set('no-transform'), '/b': set('private, No-Transform, max-age=1'), '/c': set('x-no-transform') })
+    const codings = await Promise.all(['/a', '/b', '/c'].map(async (path) => (await request(url + path, gzip)).headers['content-encoding']))
+    assert.deepEqual(codings, [undefined, undefined, 'gzip'])
+  })
+
+  it('uses the cheapest coding that the client accepts', async (t) => {
     const { url } = await serve(t, { '/': "() => ({ a: 'x'.repeat(3000) })" })
     const [best] = replyCodings
     for (const [accepted, coding] of [['gzip, deflate, br, zstd', best], ['gzip, br', 'br'], ['deflate', undefined]] as const) {
@@ -52,7 +59,7 @@ describe('compression', () => {
     assert.equal(brotliDecompressSync(bytes).length, 3008)
   })
 
-  it('tells HEAD the same fields without the body', async (t) => {
+  it('sends HEAD the same fields without the body', async (t) => {
     const { url, port } = await serve(t, { '/': "() => 'y'.repeat(100000)" })
     const get = await request(url, gzip)
     const text = await exchange(port, requestText('HEAD /', ['Accept-Encoding: gzip', 'Connection: close']))
@@ -64,7 +71,7 @@ describe('compression', () => {
     ])
   })
 
-  it('weakens a strong ETag, adds to Vary, and keeps away from what is encoded or partial', async (t) => {
+  it('weakens a strong ETag, adds to Vary, and skips encoded or partial replies', async (t) => {
     const body = "return 'x'.repeat(3000) }"
     const { url } = await serve(t, {
       '/strong': `(ctx) => { ctx.setHeader('ETag', '"a"'); ctx.setHeader('Vary', 'Cookie'); ${body}`,
@@ -87,7 +94,7 @@ describe('compression', () => {
     assert.equal((await request(`${url}/strong`)).headers.etag, '"a"')
   })
 
-  it('drops the packed bytes when the client has left meanwhile', async (t) => {
+  it('drops the compressed bytes if the client has disconnected meanwhile', async (t) => {
     const { url, port, lines } = await serve(t, { '/': "(ctx) => { setImmediate(() => ctx.response.destroy()); return 'y'.repeat(5e6) }", '/ok': "() => 'ok'" })
     const text = await exchange(port, requestText('GET /', ['Accept-Encoding: gzip']))
     assert.equal(text, '')
@@ -96,7 +103,7 @@ describe('compression', () => {
   })
 })
 
-describe('an answer', () => {
+describe('a response', () => {
   it('has no body with 204, 205 and 304', async (t) => {
     const { port } = await serve(t, {
       '/204': "(ctx) => ctx.text('body', 204)",
@@ -117,7 +124,7 @@ describe('an answer', () => {
     )
   })
 
-  it('has each of the server’s fields once, also where the application set it', async (t) => {
+  it("has each of the server's fields once, even if the application set it", async (t) => {
     const { port } = await serve(t, {
       '/': `(ctx) => {
         ctx.setHeader('X-Request-Id', 'own-of-the-application')
@@ -135,7 +142,7 @@ describe('an answer', () => {
     assert.equal(parseAnswer(await exchange(port, requestText('GET /close'))).headers.connection, 'close')
   })
 
-  it('that fails after it has begun is cut, and the log says so', async (t) => {
+  it('that fails after it has begun is cut, and logged', async (t) => {
     const { url, lines } = await serve(
       t,
       { '/ok': "() => 'ok'" },
@@ -148,7 +155,7 @@ describe('an answer', () => {
     )
     await assert.rejects(request(`${url}/s`), /hang up|aborted/)
     assert.ok(lines().some((line) => /\[ERROR\] \[error\] GET \/s \(s\): cannot send \[\S{36}\]$/.test(line)))
-    assert.ok(lines().some((line) => /\[ERROR\] \[response\] GET \/s \(s\): the error could not be answered/.test(line)))
+    assert.ok(lines().some((line) => /\[ERROR\] \[response\] GET \/s \(s\): the error response could not be sent/.test(line)))
     assert.equal((await request(`${url}/ok`)).text, 'ok')
   })
 })
@@ -162,7 +169,7 @@ describe('a body that the action did not read', () => {
   }
   const config = { 'server.body_limit_kb': 256 }
 
-  it('is thrown away when it is small, and the connection serves on', async (t) => {
+  it('is discarded if it is small, and the connection continues', async (t) => {
     const { port } = await serve(t, actions, config)
     for (const path of ['/ignores', '/begins']) {
       const client = new Connection(t, port)
@@ -175,7 +182,7 @@ describe('a body that the action did not read', () => {
     }
   })
 
-  it('ends the connection when it is large or of unknown length', async (t) => {
+  it('ends the connection if it is large or of unknown length', async (t) => {
     const { port } = await serve(t, actions, config)
     for (const field of ['Content-Length: 262145', 'Transfer-Encoding: chunked']) {
       const client = new Connection(t, port)
@@ -185,7 +192,7 @@ describe('a body that the action did not read', () => {
     }
   })
 
-  it('of unknown length is no matter once it has come whole', async (t) => {
+  it('does not matter, even of unknown length, once it has fully arrived', async (t) => {
     const { port } = await serve(t, actions, config)
     const client = new Connection(t, port)
     const chunked = ['Transfer-Encoding: chunked']

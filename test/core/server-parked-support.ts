@@ -1,4 +1,4 @@
-// Replies that wait for what a test gives, the application that parks them, and what holds for few and for many.
+// Replies that wait for events of a test, the application that parks them, and checks shared by few and many replies.
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { FullContext } from '../support/context.ts'
@@ -17,12 +17,12 @@ export const text = (body: string): BodyReply => new BodyReply(textType, body)
 export class Source {
   readonly waiters = new Set<TestPoll>()
   readonly log: string[] = []
-  /** What `ready` brings. */
+  /** The result of `ready`. */
   ready: () => ReadyReply | undefined | Promise<ReadyReply | undefined> = () => undefined
   onWaiting: (poll: TestPoll) => void = (poll) => void this.waiters.add(poll)
   onStarted: (poll: TestPoll) => StreamReply | undefined = () => undefined
 
-  /** Gives an event to the first whose client is there. Returns how many were asked. */
+  /** Gives an event to the first reply whose client is connected. Returns how many were tried. */
   give(event: string): number {
     let asked = 0
     for (const poll of this.waiters) {
@@ -79,7 +79,7 @@ export class TestPoll extends ParkedReply {
 
 type Making = (ctx: FullContext, source: Source) => unknown
 
-/** An application whose `/poll/:name` parks a reply of a source; `?ms=` is its time, `?sse` makes it a stream. */
+/** Makes an application whose `/poll/:name` parks a reply of a source; `?ms=` is its time-out, `?sse` makes it a stream. */
 export async function serveParked(
   t: TestContext,
   config: Readonly<Record<string, unknown>> = {},
@@ -92,7 +92,7 @@ export async function serveParked(
   cutAtEnd(t)
   const action = `(ctx) => globalThis['${key}'](ctx)`
   const app = await serve(t, { '/poll/:name': action, '/plain': '() => "plain"' }, config)
-  /** Opens a connection for each poll, and waits until each waits. */
+  /** Opens a connection per poll, and waits until each poll waits. */
   const polls = async (...names: string[]): Promise<Connection[]> => {
     const connections: Connection[] = []
     for (const name of names) {
@@ -107,13 +107,13 @@ export async function serveParked(
 }
 
 export const bodies = (answers: readonly RawAnswer[]): string[] => answers.map(({ body }) => body)
-/** A stream that writes `begin` and then what it is given. */
+/** A stream that writes `begin` and then its events. */
 export const beginStream = (poll: TestPoll): StreamReply =>
   new StreamReply(200, ['Content-Type', 'text/event-stream'], 0, (response) => {
     response.write(`begin ${poll.name}\n`)
   })
 
-/** Sends ten polls on each of so many connections, one behind the other: two of them may wait. */
+/** Sends ten pipelined polls on each of `count` connections: two of them may wait. */
 export async function checkManyPolls(t: TestContext, count: number): Promise<void> {
   const places = { 'pool_rest.workers_longpoll': count, 'pool_rest.queue_size': count }
   const { source, port, app, url } = await serveParked(t, { 'log.level': 'info', ...places })
@@ -135,9 +135,9 @@ export async function checkManyPolls(t: TestContext, count: number): Promise<voi
 }
 
 /**
- * Stops a server that holds so many replies.
- * @param count a quarter or less of them is in the queue
- * @param streams how many of them are streams, none of which is in the queue
+ * Stops a server that holds `count` replies.
+ * @param count at most a quarter of them are in the queue
+ * @param streams how many are streams, none of them in the queue
  */
 export async function checkStopWithPolls(t: TestContext, count: number, streams: number): Promise<void> {
   const config = { 'log.level': 'info', 'pool_rest.workers_longpoll': count * 0.75 }

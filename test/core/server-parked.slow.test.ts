@@ -18,15 +18,15 @@ describe('a stream', () => {
   })
 })
 
-describe('a client that waits', () => {
-  it('may send 10,000 polls: one of each connection waits, and every place is free again', (t) =>
+describe('a waiting client', () => {
+  it('may send 10,000 polls: one per connection waits, and all capacity is freed afterwards', (t) =>
     checkManyPolls(t, 1000))
 })
 
 describe('the stop', () => {
   it('answers 2,000 polls empty and ends streams', (t) => checkStopWithPolls(t, 2000, 100))
 
-  it('lets polls go on during the drain delay, and answers at once those that come after it', async (t) => {
+  it('lets polls continue during the drain delay, and answers later ones at once', async (t) => {
     const { source, polls, app, port } = await serveParked(t, { 'server.drain_delay_s': 1 })
     const [held] = (await polls('held')) as [Connection]
     const late = new Connection(t, port)
@@ -44,7 +44,7 @@ describe('the stop', () => {
     await stopped
   })
 
-  it('waits neither for a source that is being asked nor for a client that does not read', async (t) => {
+  it('waits neither for a pending source nor for a client that does not read', async (t) => {
     const { source, polls, port, app } = await serveParked(t)
     source.onStarted = () => new StreamReply(200, [], 0, (response) => void response.write(Buffer.alloc(30_000_000)))
     const [stream] = (await polls('stream?sse')) as [Connection]
@@ -60,7 +60,7 @@ describe('the stop', () => {
     const before = performance.now()
     await app.stop()
     const took = performance.now() - before
-    assert.ok(took < 10_000, `${took} ms`) // A third of the time that a stop may take.
+    assert.ok(took < 10_000, `${took} ms`) // A third of the maximum duration of a stop.
     assert.equal(parseAnswer(await asking.closed()).body, 'empty (stop)')
   })
 })

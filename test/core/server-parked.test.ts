@@ -17,7 +17,7 @@ const debugLines = (lines: string[]): string[] =>
     .filter((line) => line.includes('[worker_otros]'))
     .map((line) => line.replace(/^.*\[worker_otros\] /, '').replace(/\d+ ms/, 'N ms'))
 
-describe('a reply that waits', () => {
+describe('a waiting reply', () => {
   it('is answered by its event, and holds no HTTP worker meanwhile', async (t) => {
     const oneHttpWorker = { 'pool_http.workers': 1, 'pool_http.queue_size': 0 }
     const { source, polls, url, lines, app } = await serveParked(t, oneHttpWorker)
@@ -38,7 +38,7 @@ describe('a reply that waits', () => {
     await app.stop()
   })
 
-  it('needs no worker when its answer is there, also as a promise', async (t) => {
+  it('needs no worker if its answer is available, even as a promise', async (t) => {
     const { source, polls, url } = await serveParked(t, { ...oneWorker, 'pool_rest.queue_size': 0 })
     await polls('held')
     assert.equal((await request(`${url}/poll/refused`)).status, 503)
@@ -51,7 +51,7 @@ describe('a reply that waits', () => {
     assert.deepEqual(source.log, ['waiting held', 'started held'])
   })
 
-  it('waits in the queue without a worker, is answered there, and gets 503 when the queue is full', async (t) => {
+  it('waits in the queue without a worker, is answered there, and gets 503 if the queue is full', async (t) => {
     const { source, polls, url, lines } = await serveParked(t, oneWorker)
     const [first, second] = (await polls('first', 'second')) as [Connection, Connection]
     const refused = await request(`${url}/poll/third`, { headers: { accept: 'application/json' } })
@@ -67,7 +67,7 @@ describe('a reply that waits', () => {
     assert.equal(source.log.at(-1), 'started fourth')
   })
 
-  it('gets its worker when one is free, in order of arrival', async (t) => {
+  it('gets a worker when one is free, in order of arrival', async (t) => {
     const { source, polls, lines } = await serveParked(t, { ...oneWorker, 'pool_rest.queue_size': 2 })
     await polls('first', 'second', 'third')
     source.give('event')
@@ -77,13 +77,13 @@ describe('a reply that waits', () => {
     assert.ok(debugLines(lines()).includes('GET /poll/third (r0): parked (longpoll, queued)'))
   })
 
-  it('of a stream and of a long poll have workers of their own, and one queue', async (t) => {
+  it('uses separate workers for streams and long polls, with a common queue', async (t) => {
     const { polls, url } = await serveParked(t, oneWorker)
     await polls('poll', 'stream?sse', 'queued?sse')
     assert.equal((await request(`${url}/poll/other`)).status, 503)
   })
 
-  it('of a kind without workers is refused', async (t) => {
+  it('is refused if its kind has no workers', async (t) => {
     const { url } = await serveParked(t, { 'pool_rest.workers_sse': 0, 'app.env': 'dev' })
     assert.equal((await request(`${url}/poll/a?sse`)).status, 503)
     const status = (await request(`${url}/svc-status`)).json() as { pool_rest: { refused: number } }
@@ -98,14 +98,14 @@ describe('a reply that waits', () => {
     assert.ok(debugLines(lines()).includes('GET /poll/a (r0): timed out after N ms'))
   })
 
-  it('that waits no time at all takes no worker', async (t) => {
+  it('with a time-out of 0 takes no worker', async (t) => {
     const { source, polls, url } = await serveParked(t, { ...oneWorker, 'pool_rest.queue_size': 0 })
     await polls('held')
     assert.equal((await request(`${url}/poll/zero?ms=0`)).text, 'empty (deadline)')
     assert.deepEqual(source.log, ['waiting held', 'started held', 'deadline zero'])
   })
 
-  it('whose client leaves is counted apart, and is no error', async (t) => {
+  it('is counted separately, and is not an error, if its client disconnects', async (t) => {
     const { url, port, app } = await serveParked(t, { 'app.env': 'dev' })
     const client = connect({ port, host: '127.0.0.1' })
     client.write('GET /poll/a HTTP/1.1\r\nHost: h\r\n\r\n')
@@ -118,13 +118,13 @@ describe('a reply that waits', () => {
     client.destroy()
     await until(async () => (await status()).requests.left === 1)
     const { requests } = await status()
-    const ofClasses = Object.values(requests.by_class).reduce((sum, count) => sum + count)
-    assert.deepEqual([requests.errors, requests.by_class['4xx'], requests.total], [0, 0, ofClasses + 1])
+    const total = Object.values(requests.by_class).reduce((sum, count) => sum + count)
+    assert.deepEqual([requests.errors, requests.by_class['4xx'], requests.total], [0, 0, total + 1])
     assert.match((await request(`${url}/svc-metrics`)).text, /svc_http_requests_total\{route="r0",code="left"\} 1\n/)
     await app.stop()
   })
 
-  it('is counted, and stays out of the latencies', async (t) => {
+  it('is counted, but not in the latencies', async (t) => {
     const { source, url, app } = await serveParked(t, { 'app.env': 'dev' })
     assert.equal((await request(`${url}/plain`)).text, 'plain')
     assert.equal((await request(`${url}/poll/a?ms=500`)).text, 'empty (deadline)')
@@ -147,7 +147,7 @@ describe('a reply that waits', () => {
 
   it('answers a HEAD empty, and takes no event', async (t) => {
     const { source, port } = await serveParked(t)
-    source.ready = () => assert.fail('asked for an event')
+    source.ready = () => assert.fail('an event was requested')
     const connection = new Connection(t, port)
     await connection.send(requestText('HEAD /poll/a', ['Connection: close']))
     const { status, headers } = parseAnswer(await connection.closed())
@@ -169,8 +169,8 @@ describe('a reply that waits', () => {
   })
 })
 
-describe('a client that waits', () => {
-  it('frees its worker when it leaves, and the event goes to the next', async (t) => {
+describe('a waiting client', () => {
+  it('frees its worker when it disconnects, and the event goes to the next', async (t) => {
     const signals: AbortSignal[] = []
     const { source, polls, lines } = await serveParked(t, oneWorker, (ctx, waits) => {
       signals.push(ctx.signal)
@@ -186,10 +186,10 @@ describe('a client that waits', () => {
     assert.equal(signals[1]?.aborted, false)
     await until(() => lines('access.log').length === 2)
     assert.match(lines('access.log')[0] ?? '', /"GET \/poll\/first HTTP\/1\.1" 499$/)
-    assert.ok(debugLines(lines()).includes('GET /poll/first (r0): gone after N ms'))
+    assert.ok(debugLines(lines()).includes('GET /poll/first (r0): client disconnected after N ms'))
   })
 
-  it('is forgotten when it leaves in the queue', async (t) => {
+  it('is forgotten when it disconnects in the queue', async (t) => {
     const { source, polls, url } = await serveParked(t, oneWorker)
     const [first, queued] = (await polls('first', 'queued')) as [Connection, Connection]
     await queued.reset()
@@ -200,24 +200,24 @@ describe('a client that waits', () => {
     assert.deepEqual(bodies([...(await first.answers(1)), ...(await next.answers(1))]), ['one', 'two'])
   })
 
-  it('gets no event once it is known to have left, before the wait is told', async (t) => {
+  it('gets no event once its disconnect is known, before the wait is notified', async (t) => {
     const { source, polls } = await serveParked(t)
     const [, second] = (await polls('first', 'second')) as [Connection, Connection]
     const [poll] = [...source.waiters] as [TestPoll]
-    poll.ctx.request.socket.destroy() // Its close is told in a later turn.
+    poll.ctx.request.socket.destroy() // Its close is reported in a later turn.
     assert.equal(poll.isOver, true)
     assert.equal(source.give('event'), 2)
     assert.deepEqual(bodies(await second.answers(1)), ['event'])
     await until(() => source.log.includes('left first'))
   })
 
-  it('that has left before its reply waits is not asked for', async (t) => {
+  it('is not waited for if it disconnects before its reply waits', async (t) => {
     const { source, port } = await serveParked(t, {}, async (ctx, waits) => {
       waits.log.push('asked')
       await new Promise((resolve) => ctx.signal.addEventListener('abort', resolve))
       return new TestPoll(ctx, waits)
     })
-    source.ready = () => assert.fail('asked for an event')
+    source.ready = () => assert.fail('an event was requested')
     const connection = new Connection(t, port)
     await connection.send(requestText('GET /poll/a'))
     await until(() => source.log.length > 0)
@@ -226,7 +226,7 @@ describe('a client that waits', () => {
     assert.deepEqual(source.log, ['asked', 'left a'])
   })
 
-  it('may leave while its source is asked', async (t) => {
+  it('may disconnect while its source is pending', async (t) => {
     const { source, port } = await serveParked(t, oneWorker)
     const asked: ((reply: ReadyReply | undefined) => void)[] = []
     source.ready = () => new Promise((resolve) => asked.push(resolve))
@@ -241,7 +241,7 @@ describe('a client that waits', () => {
     assert.deepEqual(source.log, ['left a', 'left b'])
   })
 
-  it('may send bytes meanwhile, and a request behind it gets its answer after it', async (t) => {
+  it('may send bytes meanwhile, and a request behind it gets its response after it', async (t) => {
     const { source, polls } = await serveParked(t)
     const [connection] = (await polls('a')) as [Connection]
     await connection.send(requestText('GET /plain'))
@@ -251,7 +251,7 @@ describe('a client that waits', () => {
     assert.deepEqual(bodies(await connection.answers(3)), ['event', 'plain', 'plain'])
   })
 
-  it('gets its answer although it sends what is no request, which is refused after it', async (t) => {
+  it('gets its response although it then sends an invalid request, which is refused after it', async (t) => {
     const { source, polls } = await serveParked(t)
     const [connection] = (await polls('a')) as [Connection]
     await connection.send('no request\r\n\r\n')
@@ -260,7 +260,7 @@ describe('a client that waits', () => {
     assert.deepEqual([event.body, refused.status], ['event', 400])
   })
 
-  it('may send another request, which waits for the answer of the first', async (t) => {
+  it('may send another request, which waits for the response to the first', async (t) => {
     const { source, port } = await serveParked(t)
     const connection = new Connection(t, port)
     await connection.send(requestText('GET /poll/first') + requestText('GET /poll/second'))
@@ -271,7 +271,7 @@ describe('a client that waits', () => {
     assert.deepEqual(bodies(await connection.answers(2)), ['first', 'second'])
   })
 
-  it('may leave with several behind each other', async (t) => {
+  it('may disconnect with several pipelined requests', async (t) => {
     const { source, port } = await serveParked(t, oneWorker)
     const connection = new Connection(t, port)
     await connection.send(requestText('GET /poll/first') + requestText('GET /poll/second'))
@@ -281,12 +281,12 @@ describe('a client that waits', () => {
     assert.deepEqual(source.log.filter((line) => line.startsWith('left')), ['left first'])
   })
 
-  it('may send 200 polls: one of each connection waits, and every place is free again', (t) =>
+  it('may send 200 polls: one per connection waits, and all capacity is freed afterwards', (t) =>
     checkManyPolls(t, 20))
 })
 
 describe('a stream', () => {
-  it('begins when it has its worker, goes on, and ends', async (t) => {
+  it('begins when it has its worker, continues, and ends', async (t) => {
     const { source, polls } = await serveParked(t, oneWorker)
     source.onStarted = beginStream
     const [first, queued] = (await polls('first?sse', 'queued?sse')) as [Connection, Connection]
@@ -300,7 +300,7 @@ describe('a stream', () => {
     assert.match(first.received, /^HTTP\/1\.1 200 OK\r\nContent-Type: text\/event-stream\r\n[^]*begin first\n[^]*last/)
   })
 
-  it('ends when its time is over, begun or not', async (t) => {
+  it('ends when its time is over, whether it has begun or not', async (t) => {
     const { source, url, polls } = await serveParked(t, oneWorker)
     source.onStarted = beginStream
     assert.equal((await request(`${url}/poll/a?sse&ms=20`)).text, 'begin a\n')
@@ -309,7 +309,7 @@ describe('a stream', () => {
     assert.equal((await request(`${url}/poll/c?sse&ms=20`)).text, 'empty (deadline)')
   })
 
-  it('that fails after it has begun is cut', async (t) => {
+  it('is cut if it fails after it has begun', async (t) => {
     const { source, polls, lines } = await serveParked(t)
     source.onStarted = beginStream
     const [connection] = (await polls('a?sse')) as [Connection]
@@ -319,7 +319,7 @@ describe('a stream', () => {
     assert.ok(lines().some((line) => line.includes('[ERROR] [error] GET /poll/a (r0): broken stream')))
   })
 
-  it('is answered 500 when it cannot begin', async (t) => {
+  it('is answered 500 if it cannot begin', async (t) => {
     const { source, url, lines } = await serveParked(t, oneWorker)
     source.onStarted = () => new StreamReply(99, [], 0, () => {})
     assert.equal((await request(`${url}/poll/a?sse`)).status, 500)
@@ -333,8 +333,8 @@ describe('a stream', () => {
   })
 })
 
-describe('the errors of what waits', () => {
-  it('are answers, whether thrown at once or later', async (t) => {
+describe('errors of waiting replies', () => {
+  it('are responses, whether thrown at once or later', async (t) => {
     const { source, url } = await serveParked(t, oneWorker)
     const bad = (): never => {
       throw new HttpError(400, 'bad_request', 'No such cursor')
@@ -351,7 +351,7 @@ describe('the errors of what waits', () => {
     assert.equal(source.log.some((line) => line.startsWith('started')), false)
   })
 
-  it('are answers at the end too', async (t) => {
+  it('are responses at the end too', async (t) => {
     const { url, lines } = await serveParked(t, {}, (ctx, waits) =>
       Object.assign(new TestPoll(ctx, waits), {
         ended: () => {
@@ -377,20 +377,20 @@ describe('the errors of what waits', () => {
     assert.equal(poll.take(text('twice')), false)
   })
 
-  it('tell of a reply that is returned twice, or by another request', async (t) => {
+  it('report a reply that is returned twice, or by another request', async (t) => {
     let kept: ParkedReply | undefined
     const { source, polls, url, lines } = await serveParked(t, {}, (ctx, waits) => (kept ??= new TestPoll(ctx, waits)))
     await polls('first')
     assert.equal((await request(`${url}/poll/second`)).status, 500)
-    assert.ok(lines().some((line) => line.includes('A reply that waits is for the request that it was made for')))
+    assert.ok(lines().some((line) => line.includes('A waiting reply can be returned only once')))
     assert.equal(kept?.state, 'working')
     source.give('event')
   })
 
-  it('come from nobody before it is parked', async (t) => {
+  it('have no effect before the reply is parked', async (t) => {
     const { url } = await serveParked(t, {}, (ctx, waits) => {
       const poll = new TestPoll(ctx, waits)
-      poll.break(new Error('nobody hears it'))
+      poll.break(new Error('unreported'))
       return String(poll.take(text('nor this')))
     })
     assert.equal((await request(`${url}/poll/a`)).text, 'false')
@@ -400,7 +400,7 @@ describe('the errors of what waits', () => {
 describe('the stop', () => {
   it('answers 60 polls empty', (t) => checkStopWithPolls(t, 60, 0))
 
-  it('aborts the signals of those that wait', async (t) => {
+  it('aborts the signals of waiting requests', async (t) => {
     const signals: AbortSignal[] = []
     const { polls, app } = await serveParked(t, {}, (ctx, waits) => {
       if (ctx.params['name'] === 'asks') signals.push(ctx.signal)

@@ -5,24 +5,23 @@ import { connect } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { createClientAddress } from '../../lib/http/client-address.ts'
 import { createContextClass } from '../../lib/http/features.ts'
-import { silentLogger } from '../../lib/log/logger.ts'
 import { compose, type Action, type Chain } from '../../lib/chain/compose.ts'
 import { parsePattern } from '../../lib/routing/pattern.ts'
 import { Registry } from '../../lib/routing/registry.ts'
-import { createRequestServer, type RequestServer } from '../../lib/core/server.ts'
+import { RequestServer } from '../../lib/core/server.ts'
 import { startApplication } from '../support/application.ts'
 import { Connection, cutAtEnd, requestText } from '../support/connection.ts'
 import { listen } from '../support/listen.ts'
 import { exchange, parseAnswer } from '../support/raw.ts'
 import { request } from '../support/request.ts'
-import { emptyRestPool } from '../support/rest-pool.ts'
 import { serve } from '../support/serve.ts'
 import { until } from '../support/until.ts'
+import { makeRequestServer } from '../support/request-server.ts'
 
 const json = { headers: { accept: 'application/json' } }
 
-describe('the way of a request', () => {
-  it('answers 404 where no pattern matches and 405 with Allow where another method does', async (t) => {
+describe('the path of a request', () => {
+  it('answers 404 without a matching pattern and 405 with Allow for another method', async (t) => {
     const { url } = await startApplication(t, {
       'routes/a.json': [{ name: 'a', url: '/a', method: 'GET,POST', action: 'a.mjs' }],
       'a.mjs': "export default () => 'here'",
@@ -36,7 +35,7 @@ describe('the way of a request', () => {
     assert.equal((wrong.json() as { error: string }).error, 'method_not_allowed')
   })
 
-  it('answers OPTIONS with 204 and Allow, unless a route takes it', async (t) => {
+  it('answers OPTIONS with 204 and Allow, unless a route handles it', async (t) => {
     const { url } = await startApplication(t, {
       'routes/a.json': [
         { name: 'a', url: '/a', method: 'GET', action: 'a.mjs' },
@@ -58,7 +57,7 @@ describe('the way of a request', () => {
     assert.deepEqual([status, headers['content-length'], body], [200, '12', ''])
   })
 
-  it('takes a target in absolute form, and its host for the Host', async (t) => {
+  it('accepts a target in absolute form, and uses its host as the Host', async (t) => {
     const { port } = await startApplication(t, {
       'routes/a.json': [{ name: 'a', url: '/a', action: 'a.mjs' }],
       'a.mjs': 'export default ({ path, query, host }) => ({ path, q: query.get("q"), host })',
@@ -68,7 +67,7 @@ describe('the way of a request', () => {
     assert.deepEqual(JSON.parse(body), { path: '/a', q: '1', host: 'example.org:81' })
   })
 
-  it('refuses a target that is no path', async (t) => {
+  it('refuses a target that is not a path', async (t) => {
     const { port } = await startApplication(t, {})
     for (const line of ['GET *', 'POST *', 'OPTIONS *?a', 'OPTIONS a', 'GET example.org:80', 'GET ftp://example.org/a']) {
       const text = await exchange(port, `${line} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`)
@@ -76,7 +75,7 @@ describe('the way of a request', () => {
     }
   })
 
-  it('answers OPTIONS for the server as a whole, whatever its routes take, with the ordinary methods', async (t) => {
+  it('answers OPTIONS * with the ordinary methods, whatever the routes', async (t) => {
     const { port, lines } = await startApplication(t, {
       'routes/a.json': [{ name: 'rest', url: '/*rest', action: 'a.mjs' }],
       'a.mjs': "export default () => 'never'",
@@ -88,7 +87,7 @@ describe('the way of a request', () => {
     assert.match(lines('access.log')[0] ?? '', /"OPTIONS \* HTTP\/1\.1" 204/)
   })
 
-  it('sends the request id back with every 5xx, also one that the application answers itself, and below 500 unless asked for', async (t) => {
+  it('sends the request id with every 5xx, even from the application, and below 500 only on demand', async (t) => {
     const { url } = await startApplication(t, {
       'routes/a.json': [{ name: 'a', url: '/:status', action: 'a.mjs' }],
       'a.mjs': 'export default (ctx) => ctx.json({}, Number(ctx.params.status))',
@@ -128,7 +127,7 @@ describe('the way of a request', () => {
     assert.notEqual(at, -1)
     assert.match(log[at + 1] ?? '', /^ {4}Error: secret reason$/)
     assert.match(log[at + 2] ?? '', /^ {4}at .*a\.mjs:1/)
-    assert.ok(log.some((line) => line.includes('GET /odd (a.odd): A value that is no Error was thrown: no error')))
+    assert.ok(log.some((line) => line.includes('GET /odd (a.odd): A value that is not an Error was thrown: no error')))
   })
 
   it('shows the stack of a 500 in dev', async (t) => {
@@ -140,7 +139,7 @@ describe('the way of a request', () => {
     assert.match((await request(url)).text, /Error: the &lt;reason&gt;[^]*<span>at .*a\.mjs/)
   })
 
-  it('answers an error as JSON when the request names JSON, else as a page', async (t) => {
+  it('answers an error as JSON if the request prefers JSON, else as a page', async (t) => {
     const { url } = await startApplication(t, {})
     const rows: [Record<string, string>, boolean][] = [
       [{}, false],
@@ -158,7 +157,7 @@ describe('the way of a request', () => {
     }
   })
 
-  it('tells of an answer that its client did not wait for, in the log of module response', async (t) => {
+  it('logs a response that its client did not wait for under module response', async (t) => {
     const { port, lines } = await startApplication(t, {
       'routes/a.json': [{ name: 'large', url: '/large', action: 'a.mjs' }],
       'a.mjs': "export default () => 'x'.repeat(2 ** 25)",
@@ -167,11 +166,11 @@ describe('the way of a request', () => {
     await client.send(requestText('GET /large'))
     await once(client.socket, 'data')
     client.socket.resetAndDestroy()
-    const told = '[INFO ] [response] GET /large (large): the connection ended before its answer had left whole'
-    await until(() => lines().some((line) => line.endsWith(told)))
+    const warning = '[INFO ] [response] GET /large (large): the connection closed before the whole response was sent'
+    await until(() => lines().some((line) => line.endsWith(warning)))
   })
 
-  it('writes one access line a request, with 499 for a client that left before its answer', async (t) => {
+  it('writes one access log line per request, with 499 for a client that disconnected before the response', async (t) => {
     const { url, port, lines, app } = await startApplication(t, {
       'routes/a.json': [
         { name: 'ok', url: '/ok', action: 'a.mjs' },
@@ -197,7 +196,7 @@ describe('the way of a request', () => {
   })
 })
 
-/** Actions that wait until the test lets them go on: `GET /wait/NAME`, then `GET /go/NAME`. */
+/** Actions that wait until the test releases them: `GET /wait/NAME`, then `GET /go/NAME`. */
 const gates = {
   'routes/gates.json': [
     { name: 'wait', url: '/wait/:name', action: 'gates.mjs@wait' },
@@ -219,10 +218,10 @@ const gates = {
     export const quick = () => 'quick'`,
 }
 
-/** Lets an action of `gates` go on. */
+/** Releases an action of `gates`. */
 function open(name: string, how = 'resolve'): void {
   const gate = (globalThis as { [key: symbol]: unknown })[Symbol.for('svc.test.gates')] as NodeJS.EventEmitter
-  assert.ok(gate.emit(name, how), `nobody waits at ${name}`)
+  assert.ok(gate.emit(name, how), `no request waits at ${name}`)
 }
 
 /** The requests that wait for a worker. */
@@ -236,7 +235,7 @@ describe('pool_http', () => {
   const waits = (lines: () => string[], name: string) => () => lines().some((line) => line.endsWith(`waits ${name}`))
   const refused = (lines: () => string[], name: string) => () => lines().some((line) => line.includes(`/wait/${name} (wait): 503`))
 
-  it('lets wait who finds no worker, and answers 503 with Retry-After at once when the queue is full', async (t) => {
+  it('queues requests without a worker, and answers 503 with Retry-After at once if the queue is full', async (t) => {
     cutAtEnd(t)
     const { url, port, lines } = await startApplication(t, gates, small)
     const clients: Connection[] = []
@@ -257,11 +256,11 @@ describe('pool_http', () => {
     const answers = await Promise.all(clients.map((client) => client.answers(1)))
     assert.deepEqual(answers.map(([first]) => first?.status), [200, 200, 503])
     assert.equal((await request(`${url}/quick`)).status, 200)
-    assert.ok(lines().some((line) => /\[WARN \] \[pool\] refused GET \/wait\/c \(wait\): 1 requests at work, 1 waiting/.test(line)))
-    assert.ok(!lines().some((line) => line.includes('[ERROR]')), 'being full is no error of the application')
+    assert.ok(lines().some((line) => /\[WARN \] \[pool\] refused GET \/wait\/c \(wait\): 1 requests running, 1 waiting/.test(line)))
+    assert.ok(!lines().some((line) => line.includes('[ERROR]')), 'a full pool is not an application error')
   })
 
-  it('gives a worker back after a reply, a rejection, a throw and a client that left', async (t) => {
+  it('frees a worker after a reply, a rejection, a throw and a disconnect', async (t) => {
     cutAtEnd(t)
     const { url, port, lines } = await startApplication(
       t,
@@ -297,7 +296,7 @@ describe('pool_http', () => {
     await until(async () => (await request(`${url}/quick`)).status === 200)
   })
 
-  it('forgets a client that leaves while it waits', async (t) => {
+  it('forgets a client that disconnects while waiting', async (t) => {
     cutAtEnd(t)
     const { url, port, lines } = await startApplication(t, gates, small)
     const [first, gone, second] = [new Connection(t, port), new Connection(t, port), new Connection(t, port)]
@@ -313,10 +312,10 @@ describe('pool_http', () => {
     await until(waits(lines, 'b'))
     open('b')
     assert.deepEqual((await second.answers(1)).map(({ status }) => status), [200])
-    assert.ok(!waits(lines, 'gone')(), 'its action never ran')
+    assert.ok(!waits(lines, 'gone')(), 'its action has not run')
   })
 
-  it('starts a long queue of synchronous actions without running out of stack', async (t) => {
+  it('starts a long queue of synchronous actions without a stack overflow', async (t) => {
     cutAtEnd(t)
     const config = { 'app.env': 'dev', 'pool_http.workers': 1, 'pool_http.max_wait_ms': 60_000, 'log.level': 'info', 'access_log.enabled': false }
     const { app, url, port, lines } = await startApplication(t, gates, config)
@@ -331,10 +330,10 @@ describe('pool_http', () => {
     for (const { socket } of clients) socket.destroy()
     await app.stop()
     const problems = lines().filter((line) => /\[ERROR\]|the stop took longer/.test(line))
-    assert.deepEqual(problems, [], 'each request was counted out once, or the stop would wait for a count of 0')
+    assert.deepEqual(problems, [], 'each request was uncounted once, or the stop would wait forever')
   })
 
-  it('does not make wait what no route answers', async (t) => {
+  it('does not queue requests that no route matches', async (t) => {
     const { url, lines } = await startApplication(t, gates, { ...small, 'pool_http.queue_size': 0 })
     const first = request(`${url}/wait/a`)
     await until(waits(lines, 'a'))
@@ -344,7 +343,7 @@ describe('pool_http', () => {
     await first
   })
 
-  it('does not make system routes wait, and they hold no worker', async (t) => {
+  it('does not queue system routes, and they hold no worker', async (t) => {
     let release = (_: string): void => {}
     const { requests, url } = await serveRoutes(t, [
       { name: 'slow', path: '/slow', action: () => new Promise((resolve) => (release = resolve)) },
@@ -364,7 +363,7 @@ describe('pool_http', () => {
     assert.equal(requests.active, 0)
   })
 
-  it('says when saturation begins and ends', async (t) => {
+  it('logs when saturation begins and ends', async (t) => {
     const { url, lines } = await startApplication(t, gates, small)
     const first = request(`${url}/wait/a`)
     await until(waits(lines, 'a'))
@@ -376,7 +375,7 @@ describe('pool_http', () => {
 })
 
 describe('pipelined requests', () => {
-  it('are answered in their order', async (t) => {
+  it('are answered in order', async (t) => {
     cutAtEnd(t)
     const { port, lines } = await startApplication(t, gates)
     const client = new Connection(t, port)
@@ -390,7 +389,7 @@ describe('pipelined requests', () => {
     assert.deepEqual([answers[0]?.body, answers[1]?.body, answers[3]?.body], ['a', 'quick', 'b'])
   })
 
-  it('end when their client leaves, and those that wait behind are never served', async (t) => {
+  it('end when their client disconnects, and those that wait behind are never served', async (t) => {
     const { app, port, lines } = await startApplication(t, gates, { 'server.stop_timeout_s': 60 })
     const client = new Connection(t, port)
     await client.send(['/leave/a', '/leave/b', '/none'].map((path) => requestText(`GET ${path}`)).join(''))
@@ -403,7 +402,7 @@ describe('pipelined requests', () => {
     assert.ok(!lines().some((line) => line.includes('the stop took longer')))
   })
 
-  it('leave no listener behind on a connection that serves many', async (t) => {
+  it('leave no listeners on a connection that serves many', async (t) => {
     cutAtEnd(t)
     const { port } = await serve(t, {
       '/': "(ctx) => { const s = ctx.request.socket; return String(s.listenerCount('close')) }",
@@ -422,8 +421,8 @@ describe('pipelined requests', () => {
   })
 })
 
-describe('what a request held', () => {
-  it('is let go of; a failure of that is logged', async (t) => {
+describe('the resources of a request', () => {
+  it('are released; a failure of that is logged', async (t) => {
     const action = "(ctx) => { ctx.body.dispose = () => Promise.reject(new Error('disk')); return 'x' }"
     const { url, lines } = await serve(t, { '/': action })
     assert.equal((await request(url)).text, 'x')
@@ -432,7 +431,7 @@ describe('what a request held', () => {
 })
 
 describe('the end of a request', () => {
-  it('comes with its answer, on every Node, where the kernel has taken it whole', async (t) => {
+  it('comes with its response, on every Node, if the kernel has accepted all of it', async (t) => {
     const after: unknown[] = []
     const { requests, url } = await serveRoutes(
       t,
@@ -443,7 +442,7 @@ describe('the end of a request', () => {
       (response) => after.push([requests.active, response.listenerCount('close')]),
     )
     assert.equal((await request(`${url}/json`)).status, 200)
-    assert.deepEqual(after, [[0, 0]], 'nobody waits for its close event')
+    assert.deepEqual(after, [[0, 0]], 'there is no listener for its close event')
     assert.equal((await request(`${url}/late`)).status, 200)
     assert.deepEqual(after[1], [0, 0])
     await requests.idle()
@@ -457,7 +456,7 @@ interface BareRoute {
   readonly action: Action
 }
 
-/** A request server with one worker and no queue on a plain `node:http` server. `handled`: called when `handle` has returned. */
+/** Runs a request server with one worker and no queue on a plain `node:http` server. `handled`: called after `handle`. */
 async function serveRoutes(
   t: TestContext,
   routes: readonly BareRoute[],
@@ -472,18 +471,7 @@ async function serveRoutes(
     bodyLimitBytes: 1,
     clientAddress: createClientAddress([]),
   })
-  const requests = createRequestServer({
-    registry,
-    ContextClass,
-    pool: { workers: 1, queueSize: 0 },
-    restPool: emptyRestPool,
-    checkHost: () => {},
-    staticFiles: undefined,
-    accessLog: undefined,
-    metrics: { record: () => {} },
-    log: () => silentLogger,
-    showsDetails: () => false,
-  })
+  const requests = makeRequestServer({ registry, ContextClass, pool: { workers: 1, queueSize: 0 } })
   const server = createServer((question, answer) => {
     requests.handle(question, answer, 'nothing')
     setImmediate(() => handled(answer))

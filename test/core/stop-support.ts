@@ -1,9 +1,9 @@
-// An application whose requests can be held up, for the tests of the stop, and connections that ask it.
+// An application whose requests can be blocked, for the tests of the stop, and connections to it.
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 
-/** `/held` is answered when the test emits the event of the application's own name on the process. */
+/** `/held` is answered when the test emits the application's event on the process. */
 export const files = {
   'routes/a.json': [
     { name: 'ok', url: '/ok', action: 'a.mjs' },
@@ -32,11 +32,11 @@ export const files = {
 
 let count = 0
 export const newKey = (): string => `${process.pid}-${(count += 1)}`
-export const go = (key: string): boolean => process.emit(`go-${key}` as 'SIGUSR2') // Any name will do, but the types know a few.
+export const go = (key: string): boolean => process.emit(`go-${key}` as 'SIGUSR2') // Any name will do, but the types allow only a few.
 
 export const ask = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: h\r\n\r\n`
 
-/** A connection that is closed when the test ends. */
+/** Opens a connection that is closed when the test ends. */
 export async function open(t: Pick<TestContext, 'after'>, port: number): Promise<Socket> {
   const socket = connect(port, '127.0.0.1')
   socket.on('error', () => {})
@@ -45,14 +45,14 @@ export async function open(t: Pick<TestContext, 'after'>, port: number): Promise
   return socket
 }
 
-/** Sends a request on a connection and reads what comes at once. */
-export async function askOn(socket: Socket, path: string): Promise<string> {
+/** Sends a request on a connection and reads what arrives at once. */
+export async function requestOn(socket: Socket, path: string): Promise<string> {
   socket.write(ask(path))
   const [chunk] = (await once(socket, 'data')) as [Buffer]
   return chunk.toString()
 }
 
-/** What the log says when a stop waited until its time was over, and then cut what was there. */
+/** The log line of a stop that reached its time-out and cut the rest. */
 export function cutWarning(lines: readonly string[]): string | undefined {
   return lines.find((line) => line.includes('the stop took longer than'))
 }

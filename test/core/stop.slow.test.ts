@@ -9,17 +9,17 @@ import { startApplication } from '../support/application.ts'
 import { parseAnswer, readAll } from '../support/raw.ts'
 import { request } from '../support/request.ts'
 import { until } from '../support/until.ts'
-import { ask, askOn, cutWarning, files, newKey, open } from './stop-support.ts'
+import { ask, requestOn, cutWarning, files, newKey, open } from './stop-support.ts'
 
-/** Holds the event loop up. */
+/** Blocks the event loop. */
 const block = (ms: number): unknown => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 
 describe('the stop', () => {
-  it('waits for no header section that has come in part, on a used connection neither', async (t) => {
+  it('does not wait for an incomplete header section, even on a used connection', async (t) => {
     const { app, port, lines } = await startApplication(t, files)
     const used = await open(t, port)
     const fresh = await open(t, port)
-    await askOn(used, '/ok')
+    await requestOn(used, '/ok')
     for (const socket of [used, fresh]) socket.write('GET /ok HTTP/1.1\r\nHost: h\r\nX-Slow: ')
     const closed = [used, fresh].map((socket) => once(socket.resume(), 'close'))
     await app.stop()
@@ -27,22 +27,22 @@ describe('the stop', () => {
     assert.equal(cutWarning(lines()), undefined)
   })
 
-  it('waits for a request whose body is still coming', async (t) => {
+  it('waits for a request whose body is still arriving', async (t) => {
     const { app, port } = await startApplication(t, files)
     const [uploading, idle] = [await open(t, port), await open(t, port)]
-    await askOn(idle, '/ok')
+    await requestOn(idle, '/ok')
     uploading.write('POST /length HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nab')
     const text = readAll(uploading)
     const gone = once(idle, 'close')
     const stopped = app.stop()
-    await gone // What is idle has been closed, and the upload has outlived it.
+    await gone // Idle connections have been closed, and the upload is still running.
     uploading.write('cd')
     const { status, body } = parseAnswer(await text)
     assert.deepEqual([status, body], [200, '4'])
     await stopped
   })
 
-  it('ends a connection without breaking it on which the rest of an answered request is still coming', async (t) => {
+  it('ends a connection gracefully on which the rest of an answered request is still arriving', async (t) => {
     const { app, port, lines } = await startApplication(t, files)
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
     t.after(() => socket.destroy())
@@ -53,14 +53,14 @@ describe('the stop', () => {
     const ended = once(socket, 'end')
     const stopped = app.stop()
     await ended
-    const closed = once(socket, 'close') // Rejects when the connection is reset.
+    const closed = once(socket, 'close') // Rejects if the connection is reset.
     socket.write(rest.subarray(1))
     socket.end(rest.subarray(0, 1))
     await Promise.all([closed, stopped])
     assert.equal(cutWarning(lines()), undefined)
   })
 
-  it('has the access line of what it cut', async (t) => {
+  it('writes the access log line of a cut request', async (t) => {
     const { app, port, folder, lines } = await startApplication(t, files, { 'server.stop_timeout_s': 1 })
     const socket = await open(t, port)
     socket.write(ask('/hangs'))
@@ -71,7 +71,7 @@ describe('the stop', () => {
     assert.match(readFileSync(join(folder, '.logs/access.log'), 'utf8'), /"GET \/hangs HTTP\/1\.1" 499\n$/)
   })
 
-  it('cuts what hangs, and still ends the background work', async (t) => {
+  it('cuts hanging requests, and still ends the background work', async (t) => {
     const { app, port, lines } = await startApplication(
       t,
       {
@@ -96,7 +96,7 @@ describe('the stop', () => {
     assert.match(lines('access.log')[0] ?? '', /"GET \/hangs HTTP\/1\.1" 499$/)
   })
 
-  it('serves on for the drain delay, then stops', async (t) => {
+  it('keeps serving for the drain delay, then stops', async (t) => {
     const { app, url } = await startApplication(t, files, { 'server.drain_delay_s': 1 })
     const before = performance.now()
     const stopped = app.stop()
@@ -108,14 +108,14 @@ describe('the stop', () => {
     await assert.rejects(request(`${url}/ok`), { code: 'ECONNREFUSED' })
   })
 
-  it('does not let the drain delay outlast the stop time-out', async (t) => {
+  it('does not let the drain delay exceed the stop time-out', async (t) => {
     const { app } = await startApplication(t, files, { 'server.drain_delay_s': 60, 'server.stop_timeout_s': 1 })
     const before = performance.now()
     await app.stop()
     assert.ok(performance.now() - before < 30_000) // Half of the drain delay.
   })
 
-  it('does not wait for ever for teardowns that all hang', async (t) => {
+  it('does not wait forever for hanging teardowns', async (t) => {
     const hangs = 'export const setup = () => () => new Promise(() => {})'
     const names = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => `${name}.mjs`)
     const { app, lines } = await startApplication(
@@ -154,8 +154,8 @@ describe('the stop', () => {
   })
 })
 
-describe('a request that comes while the event loop is held up for longer than the stop waits between two looks', () => {
-  /** By what the loop is held up: something that begins it once the stop has looked for the first time. */
+describe("a request during an event loop block longer than the interval of the stop's idle checks", () => {
+  /** How the loop is blocked: starts the block after the stop's first check. */
   const rows: readonly (readonly [what: string, begin: (busy: Socket, hold: () => void) => void])[] = [
     [
       'an action',
@@ -166,13 +166,13 @@ describe('a request that comes while the event loop is held up for longer than t
       },
     ],
     ['a timer', (_busy, hold) => void setTimeout(hold, 1)],
-    ['what runs at the end of a turn', (_busy, hold) => void setImmediate(hold)],
+    ['work at the end of a turn', (_busy, hold) => void setImmediate(hold)],
   ]
   for (const [what, begin] of rows) {
     it(`is answered: ${what}`, async (t) => {
       const { app, port } = await startApplication(t, files)
       const [used, fresh, busy] = [await open(t, port), await open(t, port), await open(t, port)]
-      await askOn(used, '/ok')
+      await requestOn(used, '/ok')
       const texts = [used, fresh].map(readAll)
       const stopped = app.stop()
       begin(busy, () => {
@@ -188,8 +188,8 @@ describe('a request that comes while the event loop is held up for longer than t
   }
 })
 
-describe('a connection whose answer began before the stop', () => {
-  it('is closed when that has ended, though it could not say that it is the last', async (t) => {
+describe('a connection whose response began before the stop', () => {
+  it('is closed when the response has ended, although it had no Connection: close', async (t) => {
     const { app, port } = await startApplication(t, files)
     const client = connect(port, '127.0.0.1')
     t.after(() => client.destroy())
@@ -199,9 +199,9 @@ describe('a connection whose answer began before the stop', () => {
     client.pause()
     const began = performance.now()
     const stopped = app.stop()
-    await until(() => performance.now() - began > 1200) // Two looks at idle connections have passed.
+    await until(() => performance.now() - began > 1200) // Two idle checks have passed.
     client.resume()
     await Promise.all([stopped, once(client, 'close')])
-    assert.ok(performance.now() - began < 10_000, 'it was not waited for until the time of the stop was over')
+    assert.ok(performance.now() - began < 10_000, 'the stop did not wait until its time-out')
   })
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, it } from 'node:test'
-import { createApp, type App } from '../../lib/app.ts'
+import { createApp, type App } from '../support/app.ts'
 import { parseConfig } from '../../lib/config/load.ts'
 import type { Listener } from '../../lib/core/listener.ts'
 import { silentLogger } from '../../lib/log/logger.ts'
@@ -13,10 +13,10 @@ import { exchange, parseAnswer, readAll } from '../support/raw.ts'
 import { request } from '../support/request.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
-import { ask, askOn, cutWarning, files, go, newKey, open } from './stop-support.ts'
+import { ask, requestOn, cutWarning, files, go, newKey, open } from './stop-support.ts'
 
 describe('the stop', () => {
-  it('finishes what runs, with Connection: close, and takes no new connection', async (t) => {
+  it('finishes running requests, with Connection: close, and accepts no connection', async (t) => {
     const { app, url, port, lines } = await startApplication(t, files)
     const key = newKey()
     const socket = await open(t, port)
@@ -33,10 +33,10 @@ describe('the stop', () => {
     assert.equal(lines('access.log').at(-1)?.includes('/held/'), true)
   })
 
-  it('answers once more on a connection that was kept alive, and then closes it', async (t) => {
+  it('answers once more on a kept-alive connection, and then closes it', async (t) => {
     const { app, port } = await startApplication(t, files)
     const socket = await open(t, port)
-    assert.doesNotMatch(await askOn(socket, '/ok'), /connection: close/i)
+    assert.doesNotMatch(await requestOn(socket, '/ok'), /connection: close/i)
     assert.equal(app.stopping, false)
     const stopped = app.stop()
     assert.equal(app.stopping, true)
@@ -47,11 +47,11 @@ describe('the stop', () => {
     await stopped
   })
 
-  it('closes idle connections, used ones and unused ones, and waits for none', async (t) => {
+  it('closes idle connections, used and unused, and waits for none', async (t) => {
     const { app, port, lines } = await startApplication(t, files)
     const used = await open(t, port)
     const unused = await open(t, port)
-    await askOn(used, '/ok')
+    await requestOn(used, '/ok')
     const closed = [once(used, 'close'), once(unused, 'close')]
     await app.stop()
     await Promise.all(closed)
@@ -69,7 +69,7 @@ describe('the stop', () => {
     await stopped
   })
 
-  it('is not held up by a teardown that throws or hangs, and says so', async (t) => {
+  it('is not delayed by a teardown that throws or hangs, and logs it', async (t) => {
     const { app, lines } = await startApplication(
       t,
       {
@@ -81,8 +81,8 @@ describe('the stop', () => {
       { 'server.stop_timeout_s': 1 },
     )
     await app.stop()
-    const said = lines().filter((line) => line.startsWith('[')).map((line) => line.slice(26))
-    assert.deepEqual(said.slice(-4), [
+    const logged = lines().filter((line) => line.startsWith('[')).map((line) => line.slice(26))
+    assert.deepEqual(logged.slice(-4), [
       '[ERROR] [error] the teardown of middleware hangs.mjs failed',
       '[ERROR] [error] the teardown of middleware throws.mjs failed',
       '[INFO ] [app] torn down',
@@ -90,7 +90,7 @@ describe('the stop', () => {
     ])
   })
 
-  it('is one stop, however often it is asked for', async (t) => {
+  it('runs once, however often it is requested', async (t) => {
     const { app, lines } = await startApplication(t, files)
     const first = app.stop()
     await app.control.apply({ type: 'stop' })
@@ -99,7 +99,7 @@ describe('the stop', () => {
     assert.equal(lines().filter((line) => line.endsWith('stopped')).length, 1)
   })
 
-  it('comes before the start as well, which is then refused', async (t) => {
+  it('may precede the start, which is then refused', async (t) => {
     const folder = temporaryFolder()
     writeFiles(folder, files)
     const app = createApp({ folder, config: { 'server.port': 0, 'log.console': false, 'server.drain_delay_s': 60 } })
@@ -108,7 +108,7 @@ describe('the stop', () => {
     await assert.rejects(app.start(), { message: 'Cannot start: the server has been stopped before' })
   })
 
-  it('makes a start that is under way fail, and leaves nothing listening', async (t) => {
+  it('makes a running start fail, and leaves nothing listening', async (t) => {
     const folder = temporaryFolder()
     writeFiles(folder, files)
     const app = createApp({ folder, config: { 'server.port': 0, 'log.console': false } })
@@ -121,12 +121,12 @@ describe('the stop', () => {
     await refused
   })
 
-  it('makes a start that is just binding fail, and leaves nothing listening', async (t) => {
+  it('makes a start fail that is just binding, and leaves nothing listening', async (t) => {
     const folder = temporaryFolder()
     writeFiles(folder, files)
     const loaded = parseConfig({ 'log.console': false }, folder)
     let app: App | undefined
-    // The last to ask for the port is who binds it.
+    // The last process to request the port is the one that binds it.
     const port = { enumerable: true, get: () => (void app?.stop(), 0) }
     const config = Object.defineProperty({ ...loaded.config }, 'server.port', port)
     const made = createApp({ loaded: { ...loaded, config } })
@@ -136,7 +136,7 @@ describe('the stop', () => {
     await made.stopped
   })
 
-  it('follows a start that failed because the port is taken, without a drain delay', async (t) => {
+  it('after a failed start, because the port is taken, has no drain delay', async (t) => {
     const { port } = await startApplication(t, files)
     const folder = temporaryFolder()
     writeFiles(folder, files)
@@ -149,7 +149,7 @@ describe('the stop', () => {
   it('answers on every connection that sends at the moment of the stop', async (t) => {
     const { app, port } = await startApplication(t, files)
     const sockets = await Promise.all(Array.from({ length: 30 }, () => open(t, port)))
-    await Promise.all(sockets.map((socket) => askOn(socket, '/ok')))
+    await Promise.all(sockets.map((socket) => requestOn(socket, '/ok')))
     const texts = sockets.map(readAll)
     for (const socket of sockets.slice(0, 15)) socket.write(ask('/ok'))
     const stopped = app.stop()
@@ -161,7 +161,7 @@ describe('the stop', () => {
     await stopped
   })
 
-  it('answers on the connections that nobody has accepted yet', async (t) => {
+  it('answers on connections that have not been accepted yet', async (t) => {
     const { app, port } = await startApplication(t, files)
     const sockets = Array.from({ length: 30 }, () => connect(port, '127.0.0.1'))
     t.after(() => sockets.forEach((socket) => socket.destroy()))
@@ -176,7 +176,7 @@ describe('the stop', () => {
     await stopped
   })
 
-  it('counts an action whose client has left until it ends', async (t) => {
+  it('counts an action whose client has disconnected until it ends', async (t) => {
     const { app, port, lines } = await startApplication(t, files)
     const key = newKey()
     const socket = await open(t, port)
@@ -196,11 +196,11 @@ describe('the stop', () => {
 })
 
 describe('the end of a stop', () => {
-  it('comes although the background work could not be ended', async () => {
-    const said: string[] = []
+  it('is reached although the background work could not be stopped', async () => {
+    const logged: string[] = []
     const stop = createStop({
       lastLine: 'stopped',
-      log: Object.assign(() => {}, silentLogger, { error: (message: string) => said.push(message) }),
+      log: Object.assign(() => {}, silentLogger, { error: (message: string) => logged.push(message) }),
       drainDelayMs: 0,
       timeoutMs: 1000,
       requests: { drain: () => {}, idle: () => Promise.resolve(), active: 0 } as unknown as RequestServer,
@@ -217,6 +217,6 @@ describe('the end of a stop', () => {
     assert.equal(stop.begun, false)
     await stop.begin()
     await stop.done
-    assert.deepEqual([stop.begun, said], [true, ['the background work could not be ended']])
+    assert.deepEqual([stop.begun, logged], [true, ['the background work could not be stopped']])
   })
 })

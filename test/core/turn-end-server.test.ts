@@ -1,4 +1,4 @@
-// Requests are handled at the end of the turn in which they arrived: what must be as if each were handled at once.
+// Requests are handled at the end of the turn in which they arrive: behaviour that must be as if handled at once.
 import assert from 'node:assert/strict'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
@@ -8,7 +8,7 @@ import { request } from '../support/request.ts'
 import { serve } from '../support/serve.ts'
 import { until } from '../support/until.ts'
 
-/** Gives the actions of a test an object of its own, as `shared`. */
+/** Gives the actions of a test a private object, as `shared`. */
 function share<T extends object>(t: TestContext, shared: T): { readonly shared: T; readonly name: string } {
   const key = `turn-end ${Math.random()}`
   Object.assign(globalThis, { [key]: shared })
@@ -16,7 +16,7 @@ function share<T extends object>(t: TestContext, shared: T): { readonly shared: 
   return { shared, name: `globalThis[${JSON.stringify(key)}]` }
 }
 
-/** Connections that the server has accepted, which takes a turn for each. */
+/** Opens connections that the server has accepted, which takes a turn each. */
 async function connected(t: TestContext, port: number, count: number): Promise<Connection[]> {
   const clients = Array.from({ length: count }, () => new Connection(t, port))
   for (const client of clients) void client.send(requestText('OPTIONS *'))
@@ -25,20 +25,20 @@ async function connected(t: TestContext, port: number, count: number): Promise<C
   return clients
 }
 
-/** What each client gets for a request that all send at once. */
+/** Returns each client's response to a request that all send at once. */
 async function sendAtOnce(clients: readonly Connection[], text: (at: number) => string): Promise<string[]> {
   for (const [at, client] of clients.entries()) void client.send(text(at))
   const answers = await Promise.all(clients.map((client) => client.answers(1)))
   return answers.map(([answer]) => answer?.body ?? '')
 }
 
-/** The statuses of the access log. */
+/** The statuses in the access log. */
 function statuses(lines: (file: string) => string[]): (string | undefined)[] {
   return lines('access.log').map((line) => /" (\d{3})$/.exec(line)?.[1])
 }
 
 describe('requests that arrive in one turn', () => {
-  it('have each an asynchronous context of their own, whatever the one before entered', async (t) => {
+  it('have separate asynchronous contexts, whatever an earlier request entered', async (t) => {
     const { name } = share(t, { store: new AsyncLocalStorage() })
     cutAtEnd(t)
     const { port } = await serve(t, {
@@ -59,6 +59,21 @@ describe('requests that arrive in one turn', () => {
     assert.deepEqual(bodies, clients.map((_, at) => (at % 2 === 0 ? 'none' : `none ${at}`)))
   })
 
+  it('have them, and their own bytes, after waiting in the queue behind a long turn', async (t) => {
+    const { name } = share(t, { store: new AsyncLocalStorage(), bytes: Buffer.alloc(40) })
+    cutAtEnd(t)
+    const body = `{
+      for (const until = performance.now() + (params.id === '0' ? 150 : 0); performance.now() < until;);
+      const before = ${name}.store.getStore() ?? 'none'
+      ${name}.store.enterWith(params.id)
+      return ${name}.bytes.fill((before + ' ' + params.id).padEnd(40))
+    }`
+    const { port } = await serve(t, { '/sync/:id': `({ params }) => ${body}`, '/async/:id': `async ({ params }) => ${body}` })
+    const clients = await connected(t, port, 20)
+    const bodies = await sendAtOnce(clients, (at) => requestText(`GET /${at % 4 < 2 ? 'sync' : 'async'}/${at}`))
+    assert.deepEqual(bodies.map((text) => text.trim()), clients.map((_, at) => `none ${at}`))
+  })
+
   it('keep the context that an observer of node:http entered, as tracing does', async (t) => {
     const { shared, name } = share(t, { store: new AsyncLocalStorage<string>() })
     const enter = (message: unknown): void => {
@@ -74,7 +89,7 @@ describe('requests that arrive in one turn', () => {
     assert.deepEqual(bodies, clients.map((_, at) => `span of /${at}`))
   })
 
-  it('keep it behind an answer that is still leaving, and in input that waited', async (t) => {
+  it('keep it behind a response that is still being sent, and in waiting input', async (t) => {
     const { shared, name } = share(t, { store: new AsyncLocalStorage<string>(), called: 0 })
     const enter = (message: unknown): void => {
       const { request } = message as { request: { url: string } }
@@ -94,7 +109,7 @@ describe('requests that arrive in one turn', () => {
     await follows.send(requestText('GET /big'))
     await until(() => shared.called === 1)
     await follows.send(requestText('GET /observed'))
-    await request(`http://127.0.0.1:${port}/plain`) // What was sent has been read.
+    await request(`http://127.0.0.1:${port}/plain`) // The input has been read.
     follows.socket.resume()
     assert.equal((await follows.answers(2)).at(-1)?.body, 'span')
     const waits = new Connection(t, port)
@@ -104,7 +119,7 @@ describe('requests that arrive in one turn', () => {
     assert.deepEqual(bodies, ['', 'undefined', '', 'undefined', 'span'])
   })
 
-  it('run the promises of one before the next begins, so that what takes no time is not interleaved', async (t) => {
+  it('run the promises of one request before the next, so that immediate work is not interleaved', async (t) => {
     const { name } = share(t, { count: 0 })
     cutAtEnd(t)
     const { port } = await serve(t, {
@@ -116,11 +131,14 @@ describe('requests that arrive in one turn', () => {
       }`,
     })
     const clients = await connected(t, port, 30)
+    // A pause of the process would send requests through the queue of the pool, which starts several at once.
+    const nowMs = performance.now()
+    t.mock.method(performance, 'now', () => nowMs)
     const bodies = await sendAtOnce(clients, () => requestText('POST /count', ['Content-Length: 4'], 'body'))
     assert.deepEqual(bodies.map(Number).sort((a, b) => a - b), clients.map((_, at) => at))
   })
 
-  it('are answered when their clients end their side at once, also without keep-alive and in HTTP/1.0', async (t) => {
+  it('are answered if their clients end their side at once, also without keep-alive and in HTTP/1.0', async (t) => {
     cutAtEnd(t)
     const { port } = await serve(t, { 'POST /': 'async (ctx) => ctx.readText()' })
     const rows = [
@@ -133,7 +151,7 @@ describe('requests that arrive in one turn', () => {
     for (const client of clients) assert.match(await client.closed(), /^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\nbody$/)
   })
 
-  it('are refused without their action when their body is broken within it, and are logged once', async (t) => {
+  it('are refused without their action, and logged once, if their body is broken in the same turn', async (t) => {
     const { shared, name } = share(t, { called: 0 })
     const { port, url, lines } = await serve(t, { 'POST /': `() => { ${name}.called += 1 }`, '/ok': "() => 'ok'" })
     const client = new Connection(t, port)
@@ -162,11 +180,11 @@ describe('requests that arrive in one turn', () => {
     await client.answers(1)
     await until(() => lines('access.log').length === 1 && shared.aborted === 1)
     const sockets = process.getActiveResourcesInfo().filter((kind) => kind === 'TCPSocketWrap').length
-    assert.equal(sockets, 2, 'both ends are open')
+    assert.equal(sockets, 2, 'both sides are open')
     assert.deepEqual(statuses(lines), ['400'])
   })
 
-  it('are not begun when their connection was cut meanwhile', async (t) => {
+  it('do not start if their connection was cut meanwhile', async (t) => {
     const { shared, name } = share(t, { called: 0 })
     const cut = (message: unknown): void => {
       const { request, socket } = message as { request: { url: string }; socket: { destroy(): void } }
@@ -181,7 +199,7 @@ describe('requests that arrive in one turn', () => {
     assert.equal((await request(`${url}/ok`)).text, 'ok')
     assert.equal(shared.called, 0)
     assert.deepEqual(statuses(lines), ['499', '200'])
-    await app.stop() // Nothing is counted as running.
+    await app.stop() // Nothing counts as running.
   })
 
   it('are served by a server that began to stop in between', async (t) => {
@@ -197,7 +215,7 @@ describe('requests that arrive in one turn', () => {
     await stopped
   })
 
-  it('wait for an answer before theirs that its client reads late, and end with their connection', async (t) => {
+  it('wait for an earlier response that its client reads late, and end with their connection', async (t) => {
     cutAtEnd(t)
     const { shared, name } = share(t, { called: [] as string[] })
     const { port, lines } = await serve(t, {
@@ -211,7 +229,7 @@ describe('requests that arrive in one turn', () => {
       await client.send(requestText('GET /big'))
       await until(() => shared.called.length === 1)
       for (const id of ['1', '2', '3']) await client.send(requestText(`GET /ok/${id}`))
-      await request(`http://127.0.0.1:${port}/ok/other`) // What was sent has been read.
+      await request(`http://127.0.0.1:${port}/ok/other`) // The input has been read.
       assert.deepEqual(shared.called, ['big', 'other'])
       return client
     }
@@ -226,7 +244,7 @@ describe('requests that arrive in one turn', () => {
     assert.deepEqual(statuses(lines).slice(before), ['200', '499'])
   })
 
-  it('leave a connection in the order in which they came: before CONNECT, a handshake, a refused one', async (t) => {
+  it('are answered in order on a connection: before CONNECT, a handshake, a refused one', async (t) => {
     cutAtEnd(t)
     const { port } = await serve(t, { '/now': "() => 'now'", '/late': "() => new Promise((resolve) => setTimeout(resolve, 5, 'late'))" })
     const rows: readonly (readonly [string, RegExp])[] = [

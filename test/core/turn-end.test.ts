@@ -1,4 +1,4 @@
-// When requests are handled and answers sent. That they arrive is seen by every test over sockets.
+// When requests are handled and answers sent. Every test over sockets checks that they arrive.
 import assert from 'node:assert/strict'
 import { performance } from 'node:perf_hooks'
 import { describe, it } from 'node:test'
@@ -6,7 +6,7 @@ import { setImmediate as endOfTurn } from 'node:timers/promises'
 import { TurnEnd } from '../../lib/core/turn-end.ts'
 
 describe('the end of a turn', () => {
-  it('handles what has arrived in it, in order, and the promises of one before the next', async () => {
+  it('handles the requests that arrived in it, in order, and the promises of each before the next', async () => {
     const seen: string[] = []
     const turnEnd = new TurnEnd<string>((name) => {
       seen.push(name)
@@ -23,7 +23,7 @@ describe('the end of a turn', () => {
     assert.deepEqual(seen, ['a', 'a done', 'b', 'b done'])
   })
 
-  it('sends an answer with that of the request that arrived last', async () => {
+  it('sends an answer together with that of the request that arrived last', async () => {
     const sent: string[] = []
     const turnEnd = new TurnEnd<string>((name) => {
       void Promise.resolve().then(() => {
@@ -36,7 +36,7 @@ describe('the end of a turn', () => {
     assert.deepEqual(sent, ['a', 'b', 'c'])
   })
 
-  it('sends an answer in the next turn when the last request does not answer, and what becomes ready then later', async () => {
+  it('sends an answer in the next turn if the last request does not answer, and later answers then', async () => {
     const sent: string[] = []
     const turnEnd = new TurnEnd<string>((name) => {
       if (name !== 'a') return
@@ -55,7 +55,7 @@ describe('the end of a turn', () => {
     assert.deepEqual(sent, ['a', 'b'])
   })
 
-  it('sends what has waited before the next action', async (t) => {
+  it('sends waiting answers before the next action', async (t) => {
     let nowMs = 1000
     t.mock.method(performance, 'now', () => nowMs)
     const sent: string[] = []

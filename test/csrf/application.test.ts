@@ -10,7 +10,7 @@ const form = (body: string, headers: Record<string, string> = {}): Question => (
   body,
 })
 
-/** A page with a form a route kind, and the action that takes it. */
+/** A page with a form per kind of route, and the action that receives it. */
 const files = {
   'routes/r.json': [
     { name: 'signed', url: '/signed', method: '*', middleware: 'SVC_MwCsrfCheck', action: 'notes.mjs' },
@@ -30,7 +30,7 @@ function start(t: TestContext, more: Record<string, unknown> = {}, config = {}):
 }
 
 describe('an application with forms', () => {
-  it('renders both tokens in views, and takes them back', async (t) => {
+  it('renders both tokens in views, and accepts them', async (t) => {
     const { url } = await start(t)
     for (const path of ['/signed', '/session']) {
       const page = await request(url + path)
@@ -48,23 +48,23 @@ describe('an application with forms', () => {
     }
   })
 
-  it('logs a refusal, and says which route lacks a session', async (t) => {
+  it('logs a refusal, and names a route without a session', async (t) => {
     const { url, lines } = await start(t)
     assert.equal((await request(`${url}/signed`, form('_csrf=x'))).status, 403)
     const alone = await request(`${url}/alone`)
     assert.deepEqual([alone.status, alone.json()], [500, { error: 'csrf_requires_session' }])
-    const told = lines().filter((line) => line.includes('[error]'))
-    assert.match(told[0] ?? '', /\[WARN \] \[error\] POST \/signed \(signed\) was refused by the CSRF .*: malformed \[\S{36}\]$/)
-    assert.match(told[1] ?? '', /\[ERROR\] \[error\] GET \/alone was not served: .* of route "alone" \[\S{36}\]$/)
-    assert.equal(told.length, 2)
+    const logged = lines().filter((line) => line.includes('[error]'))
+    assert.match(logged[0] ?? '', /\[WARN \] \[error\] POST \/signed \(signed\) was refused by the CSRF .*: malformed \[\S{36}\]$/)
+    assert.match(logged[1] ?? '', /\[ERROR\] \[error\] GET \/alone was not served: .* of route "alone" \[\S{36}\]$/)
+    assert.equal(logged.length, 2)
   })
 
-  it('says at the start, at a reload and of a new route that a middleware has no session before it', async (t) => {
+  it('reports at the start, at a reload and for a new route that a middleware has no session before it', async (t) => {
     const behind = { name: 'behind', url: '/behind', middleware: 'SVC_MwIsAuth, SVC_MwSession', action: 'notes.mjs' }
     const { app, url, lines } = await start(t, { 'routes/z.json': [behind] }, { 'app.env': 'dev' })
     const warnings = [
-      'r.json:1:256: route "alone": middleware SVC_MwCsrf cannot work: SVC_MwSession must stand before it in the list',
-      'z.json:1:35: route "behind": middleware SVC_MwIsAuth cannot work: SVC_MwSession must stand before it in the list',
+      'r.json:1:256: route "alone": middleware SVC_MwCsrf cannot work: SVC_MwSession must come before it in the list',
+      'z.json:1:35: route "behind": middleware SVC_MwIsAuth cannot work: SVC_MwSession must come before it in the list',
     ]
     assert.deepEqual(app.warnings(), warnings)
     const logged = lines().filter((line) => line.includes('[WARN ] [config] ')).map((line) => line.split('[config] ', 2)[1])
@@ -77,14 +77,14 @@ describe('an application with forms', () => {
       assert.equal(answer.status, 200)
       return (answer.json() as { warning?: string }).warning
     }
-    const problem = 'cannot work: SVC_MwSession must stand before it in the list'
+    const problem = 'cannot work: SVC_MwSession must come before it in the list'
     assert.equal(await add('one', 'SVC_MwCsrf'), `middleware SVC_MwCsrf ${problem}`)
     assert.equal(await add('two', 'SVC_MwSession,SVC_MwCsrf,SVC_MwIsAuth'), undefined)
     assert.equal(await add('three', 'SVC_MwCsrfCheck'), undefined)
     assert.equal((await request(`${url}/behind`)).status, 500)
   })
 
-  it('takes open forms after a change of the key, as long as the old one still verifies', async (t) => {
+  it('accepts open forms after a change of the key, while the old key still verifies', async (t) => {
     const before = await start(t)
     const [csrf = '', resource = ''] = (await request(`${before.url}/signed`)).text.match(/<input [^>]*>/g) ?? []
     const question = form(`_csrf=${valueOf(csrf)}&_resource_id=${encodeURIComponent(valueOf(resource))}`)
@@ -95,13 +95,13 @@ describe('an application with forms', () => {
     assert.deepEqual(refused.json(), { error: 'csrf_invalid', reason: 'signature' })
   })
 
-  it('reads setup.csrf, and once more at a reload', async (t) => {
+  it('reads setup.csrf, and again at a reload', async (t) => {
     const config = (csrf: object): Record<string, unknown> => ({ 'routes/middleware/config.json': { setup: { csrf } } })
     const { url, write } = await start(t, config({ redirect: '/again' }), { 'app.env': 'dev' })
     const refused = await request(`${url}/signed`, { method: 'POST' })
     assert.deepEqual([refused.status, refused.headers.location], [302, '/again'])
-    const ofProgram = await request(`${url}/api`, { method: 'POST' })
-    assert.deepEqual([ofProgram.status, ofProgram.json()], [403, { error: 'csrf_invalid', reason: 'missing' }])
+    const programResponse = await request(`${url}/api`, { method: 'POST' })
+    assert.deepEqual([programResponse.status, programResponse.json()], [403, { error: 'csrf_invalid', reason: 'missing' }])
     write(config({ redirect: 'again' }))
     assert.equal((await request(`${url}/svc-routes/reload`)).status, 409)
     assert.equal((await request(`${url}/signed`, { method: 'POST' })).status, 302)

@@ -1,4 +1,4 @@
-/** A real server with the features and middleware of forms, and routes of a test's own. */
+/** A real server with the features and middleware of forms, and the routes of a test. */
 import { OpenReplies } from '../../lib/session/open-replies.ts'
 import { createServer } from 'node:http'
 import type { TestContext } from 'node:test'
@@ -22,12 +22,12 @@ import { listen } from '../support/listen.ts'
 import { keepingLogger } from '../support/log-lines.ts'
 import type { Answer } from '../support/request.ts'
 
-/** What a test's server is made of. */
+/** The options of a test server. */
 export interface FormServerOptions {
-  /** The keys of tokens; `test` unless given. */
+  /** The keys of tokens; default: `test`. */
   readonly keys?: readonly string[]
   readonly trustedOrigins?: readonly string[]
-  /** Where sessions lie; in memory unless given. */
+  /** Where sessions are stored; default: in memory. */
   readonly store?: SessionStore
   /** `setup.csrf`. */
   readonly settings?: unknown
@@ -38,12 +38,12 @@ export interface FormServerOptions {
 export interface FormServer {
   readonly url: string
   readonly group: CsrfGroup
-  /** The lines of the log so far: `error WARN text`. */
+  /** The log lines so far: `error WARN text`. */
   readonly lines: string[]
-  /** Whether the last chain answered without a promise. */
+  /** Whether the last chain returned no promise. */
   readonly wasSynchronous: () => boolean
   readonly viewScope: ContextParts['viewScope']
-  /** A clock that a test may turn: milliseconds since 1970. */
+  /** A clock that a test may set: milliseconds since 1970. */
   readonly clock: { ms: number }
 }
 
@@ -76,7 +76,7 @@ export async function serveForms(t: Pick<TestContext, 'after'>, options: FormSer
   }
   const chains = new Map(
     Object.entries(routes).map(([path, [names, action]]) => {
-      const layers = names.map((name) => ({ name, run: middleware.get(name) as Middleware })) // a test names known ones
+      const layers = names.map((name) => ({ name, run: middleware.get(name) as Middleware })) // tests use only known names
       return [path, compose(layers, action, { late: refuseLate, misuse: refuseLate })]
     }),
   )
@@ -102,12 +102,12 @@ export async function serveForms(t: Pick<TestContext, 'after'>, options: FormSer
   return { url: `http://127.0.0.1:${port}`, group, lines, wasSynchronous: () => synchronous, viewScope, clock }
 }
 
-/** The cookie that an answer sets, as the next request sends it; undefined when it sets none. */
+/** Returns the cookie that a response sets, as the next request sends it; undefined if it sets none. */
 export function cookieOf(answer: Answer): string | undefined {
   return answer.headers['set-cookie']?.[0]?.split(';', 1)[0]
 }
 
-/** The value of an input's attribute `value`. */
+/** Returns the value of an input's attribute `value`. */
 export function valueOf(html: string): string {
   return /value="([^"]*)"/.exec(html)?.[1] ?? ''
 }

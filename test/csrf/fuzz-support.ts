@@ -1,10 +1,10 @@
-// Wrong tokens against the check of tokens, for a sample and for many.
+// Invalid tokens against the token check, for a sample and for many.
 import assert from 'node:assert/strict'
 import { createCsrfTokens } from '../../lib/csrf/token.ts'
 import { mutate } from '../tokens/mutate.ts'
 import { Seeded } from '../support/seeded.ts'
 
-/** Asserts for so many seeded tokens that the check throws nothing and takes none but those it made, in their time. */
+/** Asserts for `count` seeded tokens that the check never throws and accepts only genuine ones, in their time. */
 export function checkWrongTokens(inputs: number): void {
   const seeded = new Seeded(5)
   let nowMs = 1_700_000_000_000

@@ -13,7 +13,7 @@ describe('the group csrf', () => {
     assert.deepEqual([...group.middleware.keys()], ['SVC_MwCsrfCheck', 'SVC_MwCsrf', 'SVC_MwOrigin'])
   })
 
-  it('takes right settings', () => {
+  it('accepts valid settings', () => {
     const rows: unknown[] = [
       undefined,
       {},
@@ -29,7 +29,7 @@ describe('the group csrf', () => {
     }
   })
 
-  it('names every setting that is wrong', () => {
+  it('names every invalid setting', () => {
     const rows: Array<[unknown, RegExp]> = [
       ['on', /^setup\.csrf must be an object with redirect, header, field, lapse$/],
       [{ redirect: 'login' }, /^setup\.csrf\.redirect must be a path that begins with one slash, .*: it is "login"$/],
@@ -48,12 +48,12 @@ describe('the group csrf', () => {
       [{ lapse: 31_536_001, field: 1 }, /^setup\.csrf\.field .*; setup\.csrf\.lapse/],
     ]
     for (const [given, message] of rows) {
-      const told = (error: unknown): boolean => error instanceof SettingsError && message.test(error.message)
-      assert.throws(() => group.prepare(given), told, String(message))
+      const isExpected = (error: unknown): boolean => error instanceof SettingsError && message.test(error.message)
+      assert.throws(() => group.prepare(given), isExpected, String(message))
     }
   })
 
-  it('warns of a key that nobody knows', () => {
+  it('warns of an unknown key', () => {
     assert.deepEqual(group.prepare({ lapsed: 1 }).warnings, ['unknown key setup.csrf.lapsed: did you mean lapse?'])
   })
 

@@ -24,7 +24,7 @@ const routes: FormServerOptions['routes'] = {
   '/lose': [['SVC_MwSession'], (ctx) => ctx.session.set('_csrf_token', 5)],
 }
 
-/** A form in a body. */
+/** A form as a body. */
 function form(fields: string, headers: Record<string, string> = {}): Question {
   return { method: 'POST', headers: { 'Content-Type': urlencoded, ...headers }, body: fields }
 }
@@ -33,7 +33,7 @@ function serve(t: TestContext, options: Omit<Partial<FormServerOptions>, 'routes
   return serveForms(t, { ...options, routes })
 }
 
-/** The reason of a refusal; 'ok' for an answer of the action. */
+/** The reason of a refusal; 'ok' if the action replied. */
 function outcomeOf(answer: Answer): string {
   const body = answer.json() as { changed?: boolean; error?: string; reason?: string }
   if (answer.status === 200) {
@@ -48,7 +48,7 @@ function outcomeOf(answer: Answer): string {
 }
 
 describe('SVC_MwCsrfCheck', () => {
-  it('lets safe methods pass, from anywhere', async (t) => {
+  it('passes safe methods, from anywhere', async (t) => {
     const { url, lines } = await serve(t)
     for (const method of ['GET', 'HEAD', 'OPTIONS']) {
       assert.equal((await request(`${url}/signed`, { method, headers: otherSite })).status, 200, method)
@@ -56,7 +56,7 @@ describe('SVC_MwCsrfCheck', () => {
     assert.deepEqual(lines, [])
   })
 
-  it('asks every other method for a token', async (t) => {
+  it('requires a token for every other method', async (t) => {
     const { url } = await serve(t)
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'PROPFIND']) {
       assert.equal(outcomeOf(await request(`${url}/signed`, { method })), 'missing', method)
@@ -65,7 +65,7 @@ describe('SVC_MwCsrfCheck', () => {
     }
   })
 
-  it('takes the token from the header, else from a form, and says what is wrong with it', async (t) => {
+  it('reads the token from the header, else from a form, and reports its problem', async (t) => {
     const { url } = await serve(t, { settings: { lapse: 60 } })
     const part = 'Content-Disposition: form-data; name="_csrf"'
     const parts = (...list: Array<readonly [string, string]>): Question => ({
@@ -77,28 +77,28 @@ describe('SVC_MwCsrfCheck', () => {
     const rows: Array<[string, string, Question]> = [
       ['nothing', 'missing', { method: 'POST' }],
       ['an empty header', 'missing', { method: 'POST', headers: { 'X-CSRF-Token': '' } }],
-      ['an empty header and a right field', 'missing', form(`_csrf=${token}`, { 'X-CSRF-Token': '' })],
-      ['a wrong header and a right field', 'signature', form(`_csrf=${token}`, { 'X-CSRF-Token': foreign })],
-      ['a right header and a wrong field', 'ok', form(`_csrf=${foreign}`, { 'X-CSRF-Token': token })],
-      ['a right header twice', 'malformed', { method: 'POST', headers: { 'X-CSRF-Token': [token, token] } }],
-      ['a right header and a JSON body', 'ok', {
+      ['an empty header and a valid field', 'missing', form(`_csrf=${token}`, { 'X-CSRF-Token': '' })],
+      ['an invalid header and a valid field', 'signature', form(`_csrf=${token}`, { 'X-CSRF-Token': foreign })],
+      ['a valid header and an invalid field', 'ok', form(`_csrf=${foreign}`, { 'X-CSRF-Token': token })],
+      ['a valid header twice', 'malformed', { method: 'POST', headers: { 'X-CSRF-Token': [token, token] } }],
+      ['a valid header and a JSON body', 'ok', {
         method: 'POST', headers: { 'x-csrf-token': token, 'Content-Type': 'application/json' }, body: '{}',
       }],
       ['a field', 'ok', form(`a=b&_csrf=${token}`)],
-      ['a field that is percent-encoded', 'ok', form(`%5fcsrf=${token.replace('.', '%2E')}`)],
+      ['a percent-encoded field', 'ok', form(`%5fcsrf=${token.replace('.', '%2E')}`)],
       ['an empty field', 'missing', form('_csrf=')],
       ['a field without a value', 'missing', form('_csrf')],
       ['another field', 'missing', form(`_CSRF=${token}`)],
       ['a field twice', 'malformed', form(`_csrf=${token}&_csrf=${token}`)],
       ['a field of a list', 'missing', form(`_csrf[]=${token}`)],
-      ['a field that is no token', 'malformed', form('_csrf=__proto__')],
-      ['a field of a foreign key', 'signature', form(`_csrf=${foreign}`)],
+      ['a field that is not a token', 'malformed', form('_csrf=__proto__')],
+      ['a field signed with a foreign key', 'signature', form(`_csrf=${foreign}`)],
       ['an old field', 'expired', form(`_csrf=${old}`)],
       ['a part', 'ok', parts(['Content-Disposition: form-data; name="a"', 'b'], [part, token])],
       ['a part twice', 'malformed', parts([part, token], [part, token])],
-      ['a file of that name', 'missing', parts([`${part}; filename="a"`, token])],
+      ['a file with that name', 'missing', parts([`${part}; filename="a"`, token])],
       ['a form without a body', 'missing', { method: 'POST', headers: { 'Content-Type': urlencoded } }],
-      ['a form of another type', 'missing', form(`_csrf=${token}`, { 'Content-Type': 'text/plain' })],
+      ['a form with another type', 'missing', form(`_csrf=${token}`, { 'Content-Type': 'text/plain' })],
       ['a JSON body', 'missing', form(JSON.stringify({ _csrf: token }), { 'Content-Type': 'application/json' })],
       ['a query', 'missing', { method: 'POST' }],
       ['a cookie', 'missing', { method: 'POST', headers: { Cookie: `_csrf=${token}; x-csrf-token=${token}` } }],
@@ -109,7 +109,7 @@ describe('SVC_MwCsrfCheck', () => {
     }
   })
 
-  it('leaves errors of the body what they are', async (t) => {
+  it('passes errors of the body unchanged', async (t) => {
     const { url, lines } = await serve(t)
     const rows: Array<[number, Question]> = [
       [400, form('_csrf=%ff')],
@@ -144,7 +144,7 @@ describe('SVC_MwCsrfCheck', () => {
     assert.equal(outcomeOf(await request(`${url}/signed`, form('%zz', { 'X-CSRF-Token': foreign }))), 'signature')
   })
 
-  it('takes a token as long as it is not too old, as often as it is sent', async (t) => {
+  it('accepts a token until it is too old, any number of times', async (t) => {
     const { url, clock } = await serve(t, { settings: { lapse: 60 } })
     const made = valueOf((await request(`${url}/signed`)).text)
     for (const [ageS, outcome] of [[0, 'ok'], [60, 'ok'], [61, 'expired']] as const) {
@@ -153,27 +153,27 @@ describe('SVC_MwCsrfCheck', () => {
     }
   })
 
-  it('takes tokens of the key before, and makes none with it', async (t) => {
+  it('accepts tokens of the previous key, and makes none with it', async (t) => {
     const { url } = await serve(t, { keys: ['new', 'test'] })
     assert.equal(outcomeOf(await request(`${url}/signed`, form(`_csrf=${token}`))), 'ok')
     assert.equal(signedTokens.check(valueOf((await request(`${url}/signed`)).text), 0), 'signature')
   })
 
-  it('uses the header and the field of its settings, also after they have changed', async (t) => {
+  it('uses the configured header and field, also after a change', async (t) => {
     const { url, group } = await serve(t, { settings: { header: 'X-Token', field: 'to"ken' } })
     const { text } = await request(`${url}/signed`)
     assert.match(text, /^<input type="hidden" name="to&quot;ken" value="/)
     assert.equal(outcomeOf(await request(`${url}/signed`, form(`to%22ken=${valueOf(text)}`))), 'ok')
     assert.equal(outcomeOf(await request(`${url}/signed`, { method: 'POST', headers: { 'x-token': token } })), 'ok')
-    const byDefaults = form(`_csrf=${token}`, { 'X-CSRF-Token': token })
-    assert.equal(outcomeOf(await request(`${url}/signed`, byDefaults)), 'missing')
+    const defaultsForm = form(`_csrf=${token}`, { 'X-CSRF-Token': token })
+    assert.equal(outcomeOf(await request(`${url}/signed`, defaultsForm)), 'missing')
     group.prepare(undefined).commit()
     assert.equal(outcomeOf(await request(`${url}/signed`, form(`_csrf=${token}`))), 'ok')
   })
 })
 
 describe('both middlewares', () => {
-  it('answer without a promise unless they read a body', async (t) => {
+  it('return no promise unless they read a body', async (t) => {
     const { url, wasSynchronous } = await serve(t)
     const rows: Array<[boolean, string, Question]> = [
       [true, '/signed', {}],
@@ -192,13 +192,13 @@ describe('both middlewares', () => {
   })
 })
 
-/** A line of the log with `[id]` in place of the request's id. */
+/** A log line with `[id]` in place of the request id. */
 function withoutId(line: string): string {
   return line.replace(/\[[\w-]{36}\]$/, '[id]')
 }
 
 describe('a refusal', () => {
-  it('is one line of the log, with reason, method, path and route', async (t) => {
+  it('is one log line, with reason, method, path and route', async (t) => {
     const { url, lines } = await serve(t)
     await request(`${url}/signed?secret=1`, { method: 'DELETE' })
     await request(`${url}/session`, form(`_csrf=${token}`, otherSite))
@@ -208,21 +208,21 @@ describe('a refusal', () => {
     ])
   })
 
-  it('redirects where that is set, and tells it once by a flash message where there is a session', async (t) => {
+  it('redirects if configured, with a flash message once if there is a session', async (t) => {
     const { url, lines } = await serve(t, { settings: { redirect: '/flash' } })
     const headers = { Cookie: cookieOf(await request(`${url}/session`)) ?? '' }
     const sentences = { '/signed-session': /^The security token of this form is damaged\. /, '/session': /^This form does not / }
     for (const [path, sentence] of Object.entries(sentences)) {
       const answer = await request(`${url}${path}`, form('_csrf=wrong', headers))
       assert.deepEqual([answer.status, answer.headers.location, answer.text], [302, '/flash', ''])
-      const told = (await request(`${url}/flash`, { headers })).json() as { error: string }
-      assert.match(told.error, sentence)
+      const flash = (await request(`${url}/flash`, { headers })).json() as { error: string }
+      assert.match(flash.error, sentence)
       assert.deepEqual((await request(`${url}/flash`, { headers })).json(), { error: 'none' })
     }
     assert.equal(lines.length, 2)
   })
 
-  it('redirects without a flash message where there is no session', async (t) => {
+  it('redirects without a flash message if there is no session', async (t) => {
     const { url, lines } = await serve(t, { settings: { redirect: 'https://example.org/sign-in?again=1' } })
     const answer = await request(`${url}/signed`, { method: 'POST', headers: { Accept: 'application/json' } })
     assert.deepEqual([answer.status, answer.headers.location], [302, 'https://example.org/sign-in?again=1'])
@@ -230,7 +230,7 @@ describe('a refusal', () => {
     assert.equal(lines.length, 1)
   })
 
-  it('begins no session for a request that brought none and does not say that it is of this site', async (t) => {
+  it('begins no session for a request without one that has no origin of this site', async (t) => {
     const { url } = await serve(t, { settings: { redirect: '/flash' } })
     const unknown = { Cookie: cookieOf(await request(`${url}/session`))?.replace(/=.{8}/, '=AAAAAAAA') ?? '' }
     const wrong = [{}, { Origin: 'null' }, unknown].map((headers) => ['_csrf=wrong', headers] as const)
@@ -242,32 +242,32 @@ describe('a refusal', () => {
     }
   })
 
-  it('begins one, to tell it, for a request that says that it is of this site', async (t) => {
+  it('begins a session for the message if the request has an origin of this site', async (t) => {
     const { url } = await serve(t, { settings: { redirect: '/flash' } })
     for (const own of [{ 'Sec-Fetch-Site': 'same-origin' }, { Origin: url }, { Referer: `${url}/session` }]) {
       const headers = { Cookie: cookieOf(await request(`${url}/session`, form('_csrf=wrong', own))) ?? '' }
-      const told = (await request(`${url}/flash`, { headers })).json() as { error: string }
-      assert.match(told.error, /^This form does not /, JSON.stringify(own))
+      const flash = (await request(`${url}/flash`, { headers })).json() as { error: string }
+      assert.match(flash.error, /^This form does not /, JSON.stringify(own))
     }
   })
 
-  it('tells another site\'s request by a flash message where it came with the session', async (t) => {
+  it("sends a flash message for another site's request if it came with the session", async (t) => {
     const { url } = await serve(t, { settings: { redirect: '/flash' } })
     const Cookie = cookieOf(await request(`${url}/session`)) ?? ''
     await request(`${url}/signed-session`, form(`_csrf=${token}`, { ...otherSite, Cookie }))
-    const told = (await request(`${url}/flash`, { headers: { Cookie } })).json() as { error: string }
-    assert.match(told.error, /another site/)
+    const flash = (await request(`${url}/flash`, { headers: { Cookie } })).json() as { error: string }
+    assert.match(flash.error, /another site/)
   })
 })
 
 describe('SVC_MwCsrf', () => {
-  /** Opens the page: its token, and the cookie of the session. */
+  /** Opens the page: returns its token, and the cookie of the session. */
   async function openPage(url: string, cookie = ''): Promise<{ token: string; cookie: string }> {
     const page = await request(`${url}/session`, { headers: cookie === '' ? {} : { Cookie: cookie } })
     return { token: valueOf(page.text), cookie: cookieOf(page) ?? cookie }
   }
 
-  it('gives the session one token, and takes it from the header or the field, again and again', async (t) => {
+  it('creates one token per session, and accepts it from the header or the field, repeatedly', async (t) => {
     const { url } = await serve(t)
     const page = await openPage(url)
     assert.match(page.token, /^[A-Za-z0-9_-]{43}$/)
@@ -280,22 +280,22 @@ describe('SVC_MwCsrf', () => {
     }
   })
 
-  it('refuses what is not the token of this session', async (t) => {
+  it('refuses anything but the token of this session', async (t) => {
     const { url } = await serve(t)
-    const mine = await openPage(url)
+    const ownPage = await openPage(url)
     const other = await openPage(url)
     const lost = cookieOf(await request(`${url}/lose`)) ?? ''
     const rows: Array<[string, string, string, string]> = [
-      ['no session', 'mismatch', '', mine.token],
-      ['an unknown session', 'mismatch', 'SVCSID=k3Jr0vYw9LZ_x-2bq7H1cT5nE8sDfG4uMaPiOyRtWvQ', mine.token],
-      ['the token of another session', 'mismatch', mine.cookie, other.token],
-      ['no token', 'missing', mine.cookie, ''],
-      ['half a token', 'mismatch', mine.cookie, mine.token.slice(0, -1)],
-      ['a longer token', 'mismatch', mine.cookie, `${mine.token}A`],
-      ['a token in other characters', 'mismatch', mine.cookie, `é${mine.token.slice(2)}`],
-      ['a signed token', 'mismatch', mine.cookie, token],
-      ['a session that lost its token', 'mismatch', lost, mine.token],
-      ['its own token', 'ok', mine.cookie, mine.token],
+      ['no session', 'mismatch', '', ownPage.token],
+      ['an unknown session', 'mismatch', 'SVCSID=k3Jr0vYw9LZ_x-2bq7H1cT5nE8sDfG4uMaPiOyRtWvQ', ownPage.token],
+      ['the token of another session', 'mismatch', ownPage.cookie, other.token],
+      ['no token', 'missing', ownPage.cookie, ''],
+      ['half a token', 'mismatch', ownPage.cookie, ownPage.token.slice(0, -1)],
+      ['a longer token', 'mismatch', ownPage.cookie, `${ownPage.token}A`],
+      ['a token in other characters', 'mismatch', ownPage.cookie, `é${ownPage.token.slice(2)}`],
+      ['a signed token', 'mismatch', ownPage.cookie, token],
+      ['a session without its token', 'mismatch', lost, ownPage.token],
+      ['its own token', 'ok', ownPage.cookie, ownPage.token],
     ]
     for (const [title, outcome, cookie, sent] of rows) {
       const headers = cookie === '' ? {} : { Cookie: cookie }
@@ -306,7 +306,7 @@ describe('SVC_MwCsrf', () => {
     assert.match((await openPage(url, lost)).token, /^[A-Za-z0-9_-]{43}$/)
   })
 
-  it('answers 500 on a route without a session, to every client and method, and the log names the route', async (t) => {
+  it('answers 500 on a route without a session, to every client and method, and logs the route', async (t) => {
     const { url, lines } = await serve(t)
     for (const path of ['/alone', '/too-early']) {
       for (const question of [{}, { headers: { Accept: 'text/html' } }, { method: 'POST' }]) {

@@ -1,4 +1,4 @@
-// SVC_MwOrigin: where a request comes from decides, without a token.
+// SVC_MwOrigin: the origin of a request decides, without a token.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { startApplication } from '../support/application.ts'
@@ -13,30 +13,30 @@ const files = {
 }
 
 const rows: readonly (readonly [what: string, headers: Fields, status: number])[] = [
-  ['of this origin', { 'sec-fetch-site': 'same-origin' }, 200],
-  ['of this origin, with a cookie', { 'sec-fetch-site': 'same-origin', cookie: 'a=b' }, 200],
+  ['from this origin', { 'sec-fetch-site': 'same-origin' }, 200],
+  ['from this origin, with a cookie', { 'sec-fetch-site': 'same-origin', cookie: 'a=b' }, 200],
   ['typed', { 'sec-fetch-site': 'none' }, 200],
-  ['of this origin whose page hides it', { 'sec-fetch-site': 'same-origin', origin: 'null' }, 200],
-  ['of another site', { 'sec-fetch-site': 'cross-site' }, 403],
-  ['of another subdomain', { 'sec-fetch-site': 'same-site' }, 403],
-  ['of a trusted origin', { 'sec-fetch-site': 'cross-site', origin: 'https://shop.example.org' }, 200],
-  ['of a trusted origin in capitals, with its port', { origin: 'HTTPS://Shop.Example.ORG:443' }, 200],
-  ['of a trusted host with another port', { origin: 'https://shop.example.org:8443' }, 403],
-  ['of an app that is trusted', { origin: 'capacitor://localhost', 'sec-fetch-site': 'cross-site', cookie: 'a=b' }, 200],
-  ['of another app', { origin: 'ionic://localhost' }, 403],
-  ['of an extension that names this host', { origin: 'chrome-extension://127.0.0.1' }, 403],
-  ['of another origin', { origin: 'https://evil.example' }, 403],
+  ['from this origin, with a page that hides it', { 'sec-fetch-site': 'same-origin', origin: 'null' }, 200],
+  ['from another site', { 'sec-fetch-site': 'cross-site' }, 403],
+  ['from another subdomain', { 'sec-fetch-site': 'same-site' }, 403],
+  ['from a trusted origin', { 'sec-fetch-site': 'cross-site', origin: 'https://shop.example.org' }, 200],
+  ['from a trusted origin in capitals, with its port', { origin: 'HTTPS://Shop.Example.ORG:443' }, 200],
+  ['from a trusted host with another port', { origin: 'https://shop.example.org:8443' }, 403],
+  ['from a trusted app', { origin: 'capacitor://localhost', 'sec-fetch-site': 'cross-site', cookie: 'a=b' }, 200],
+  ['from another app', { origin: 'ionic://localhost' }, 403],
+  ['from an extension with the name of this host', { origin: 'chrome-extension://127.0.0.1' }, 403],
+  ['from another origin', { origin: 'https://evil.example' }, 403],
   ['with the origin null', { origin: 'null' }, 403],
   ['with the origin NULL', { origin: 'NULL' }, 403],
   ['with a broken origin', { origin: 'https://' }, 403],
-  ['of another referer', { referer: 'https://evil.example/a' }, 403],
-  ['of a program', {}, 200],
-  ['of a program with a cookie', { cookie: 'a=b' }, 403],
-  ['of a program with a token', { authorization: 'Bearer a' }, 403],
+  ['with another referer', { referer: 'https://evil.example/a' }, 403],
+  ['from a program', {}, 200],
+  ['from a program with a cookie', { cookie: 'a=b' }, 403],
+  ['from a program with a token', { authorization: 'Bearer a' }, 403],
 ]
 
 describe('SVC_MwOrigin', () => {
-  it('lets requests pass by where they come from', async (t) => {
+  it('passes requests by their origin', async (t) => {
     const { url, lines } = await startApplication(t, files, { 'server.trusted_origins': ['https://shop.example.org', 'capacitor://localhost'] })
     for (const [what, headers, status] of rows) {
       const answer = await request(url, { method: 'POST', headers })
@@ -48,7 +48,7 @@ describe('SVC_MwOrigin', () => {
     assert.ok(lines().some((line) => /\[WARN \] .*was refused by the CSRF check: cross_site/.test(line)))
   })
 
-  it('lets what changes nothing pass, wherever it comes from', async (t) => {
+  it('passes safe methods, whatever the origin', async (t) => {
     const { url } = await startApplication(t, files)
     for (const method of ['GET', 'HEAD', 'OPTIONS']) {
       assert.equal((await request(url, { method, headers: { origin: 'https://evil.example', cookie: 'a=b' } })).status, 200)

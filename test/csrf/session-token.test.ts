@@ -19,7 +19,7 @@ const act: TestAction = (ctx) => (ctx.method === 'GET' ? ctx.csrfInput() : { cha
 
 for (const [name, open] of Object.entries(stores)) {
   describe(`the token of a session in the store ${name}`, () => {
-    /** A server with pages that answer once two are asked for, a sign-in, and a visitor with a session but no token. */
+    /** A server with pages that reply once two are requested, a sign-in, and a visitor with a session but no token. */
     async function serve(t: TestContext) {
       const gate = createGate(2)
       const signInBegan = new EventEmitter()
@@ -46,7 +46,7 @@ for (const [name, open] of Object.entries(stores)) {
       let cookie = cookieOf(await request(`${url}/cart`)) ?? ''
       const visitor = {
         signInBegan: once(signInBegan, 'begun'),
-        /** Asks with the cookie, and keeps the one that comes back. */
+        /** Requests a path with the cookie, and stores the cookie of the response. */
         async ask(path: string): Promise<Answer> {
           const answer = await request(url + path, { headers: { Cookie: cookie } })
           cookie = cookieOf(answer) ?? cookie
@@ -64,7 +64,7 @@ for (const [name, open] of Object.entries(stores)) {
       return visitor
     }
 
-    it('is one for two pages that are opened at the same time', async (t) => {
+    it('is the same for two pages that are opened at the same time', async (t) => {
       const visitor = await serve(t)
       const tokens = await Promise.all([visitor.tokenOf('/tab'), visitor.tokenOf('/tab')])
       assert.match(tokens[0], /^[A-Za-z0-9_-]{43}$/)
@@ -72,7 +72,7 @@ for (const [name, open] of Object.entries(stores)) {
       assert.equal(await visitor.tokenOf('/form'), tokens[0])
     })
 
-    it('is one for two such pages after a sign-in, and another than before', async (t) => {
+    it('is the same for two such pages after a sign-in, and different from before', async (t) => {
       const visitor = await serve(t)
       const before = await visitor.tokenOf('/form')
       await visitor.ask('/sign-in')
@@ -82,7 +82,7 @@ for (const [name, open] of Object.entries(stores)) {
       assert.equal(await visitor.send(before), 403)
     })
 
-    it('is another one in a page of the request that signs in', async (t) => {
+    it('is different in a page of the request that signs in', async (t) => {
       const visitor = await serve(t)
       const before = await visitor.tokenOf('/form')
       const after = await visitor.tokenOf('/sign-in-page')
@@ -91,7 +91,7 @@ for (const [name, open] of Object.entries(stores)) {
       assert.equal(await visitor.tokenOf('/form'), after)
     })
 
-    it('is another one, though a page of the old session is opened while somebody signs in', async (t) => {
+    it('is different even if a page of the old session is opened during the sign-in', async (t) => {
       const visitor = await serve(t)
       const signingIn = visitor.ask('/sign-in-late')
       await visitor.signInBegan
@@ -104,7 +104,7 @@ for (const [name, open] of Object.entries(stores)) {
 }
 
 describe('the token of a session', () => {
-  it('is random in one that is new, and tells nothing of the id in one that was there', async (t) => {
+  it('is random in a new session, and reveals nothing about the id in an existing one', async (t) => {
     const ids: string[] = []
     const { url } = await serveForms(t, {
       routes: {

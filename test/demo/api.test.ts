@@ -9,7 +9,7 @@ function send(url: string, token: string, body: string): Promise<Answer> {
   return request(`${url}/api/notices`, { headers, body })
 }
 
-test('a program with a token puts up a notice under the name of its claim sub', async (t) => {
+test('a program with a token posts a notice under the name of its claim sub', async (t) => {
   const { url } = await startBoard(t)
   const answer = await send(url, tokenOf({ sub: 'Robot', exp: Date.now() / 1000 + 60 }), '{"text":" Beep "}')
   assert.deepEqual([answer.status, answer.headers.location], [201, '/notices/1'])
@@ -19,7 +19,7 @@ test('a program with a token puts up a notice under the name of its claim sub', 
   assert.match((await request(`${url}/notices/1`)).text, /Beep[^]*Robot/)
 })
 
-test('a notice of a program belongs to no user, not even to one of the same name, and to no visitor', async (t) => {
+test('a notice of a program belongs to no user, not even one with the same name, and to no visitor', async (t) => {
   const { url } = await startBoard(t)
   await send(url, tokenOf({ sub: 'Robot' }), '{"text":"Beep"}')
   const robot = await signedUp(url, 'Robot')
@@ -27,7 +27,7 @@ test('a notice of a program belongs to no user, not even to one of the same name
   for (const page of [await robot.get('/'), await request(url)]) assert.doesNotMatch(shownOf(page), /Edit/)
 })
 
-test('a wrong notice is 422 and says what is wrong, in JSON', async (t) => {
+test('an invalid notice is 422 with the reason, in JSON', async (t) => {
   const { url } = await startBoard(t)
   for (const [body, text] of [
     ['{}', 'The text must be a string.'],
@@ -35,7 +35,7 @@ test('a wrong notice is 422 and says what is wrong, in JSON', async (t) => {
     ['["text"]', 'The text must be a string.'],
     ['{"text":5}', 'The text must be a string.'],
     ['{"text":" "}', 'The notice is empty.'],
-    [JSON.stringify({ text: 'x'.repeat(1001) }), 'The notice may have 1000 characters: it has 1001.'],
+    [JSON.stringify({ text: 'x'.repeat(1001) }), 'The notice may have at most 1000 characters: it has 1001.'],
   ] as const) {
     const answer = await send(url, tokenOf({ sub: 'Robot' }), body)
     assert.equal(answer.status, 422, body)
@@ -45,7 +45,7 @@ test('a wrong notice is 422 and says what is wrong, in JSON', async (t) => {
   assert.deepEqual((await request(`${url}/api/notices`)).json(), [])
 })
 
-test('a token is needed, of the right key, in its time, with a name', async (t) => {
+test('requires a token with the right key, valid now, with a name', async (t) => {
   const { url } = await startBoard(t)
   const body = '{"text":"Beep"}'
   const none = await request(`${url}/api/notices`, { body })

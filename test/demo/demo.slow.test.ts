@@ -12,7 +12,7 @@ import { saidBy, shownOf, signedUp } from '../support/visitor.ts'
 const png = (size: number): Buffer =>
   Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), new Seeded(size).bytes(size - 8)])
 
-test('the board begins empty, in its layout', async (t) => {
+test('the board starts empty, in its layout', async (t) => {
   const { url, lines } = await startBoard(t, { 'app.env': 'dev' })
   const page = await request(url)
   assert.equal(page.status, 200)
@@ -25,12 +25,12 @@ test('the board begins empty, in its layout', async (t) => {
   assert.deepEqual(complaintsIn(lines()), [])
 })
 
-test('a notice is put up by who is signed in, and is on the board, on its page and in the JSON list', async (t) => {
+test('a signed-in user posts a notice, which is on the board, on its page and in the JSON list', async (t) => {
   const { url, lines } = await startBoard(t)
   const [ann, bob] = [await signedUp(url, 'Ann'), await signedUp(url, 'Bob')]
   const answer = await ann.submit('/', '/notices', { text: ' Two lines\r\nof text ', author: 'Bob' })
   assert.deepEqual([answer.status, answer.headers.location], [303, '/'])
-  assert.deepEqual(saidBy(await ann.follow(answer)).messages, ['success: Your notice is up.'])
+  assert.deepEqual(saidBy(await ann.follow(answer)).messages, ['success: Your notice was posted.'])
   await bob.add('Later')
 
   const page = shownOf(await request(url))
@@ -59,13 +59,13 @@ test('the form may come urlencoded as well', async (t) => {
   assert.match((await request(url)).text, /a ä &amp;/)
 })
 
-test('a wrong notice leads back to the form, once with what was typed and what is wrong', async (t) => {
+test('an invalid notice leads back to the form, once with the input and the errors', async (t) => {
   const { url } = await startBoard(t)
   const ann = await signedUp(url, 'Ann')
   const answer = await ann.add('"&'.repeat(600))
   assert.deepEqual([answer.status, answer.headers.location], [303, '/'])
   const page = await ann.follow(answer)
-  assert.deepEqual(saidBy(page), { messages: [], errors: ['The notice may have 1000 characters: it has 1200.'] })
+  assert.deepEqual(saidBy(page), { messages: [], errors: ['The notice may have at most 1000 characters: it has 1200.'] })
   assert.ok(page.text.includes(`aria-invalid="true">${'&quot;&amp;'.repeat(600)}</textarea>`))
   const again = await ann.get('/')
   assert.deepEqual(saidBy(again).errors, [])
@@ -96,12 +96,12 @@ test('markup in a notice and in a name is text', async (t) => {
   }
 })
 
-test('a picture, held in memory or above 64 KiB in a file, comes back as it was sent', async (t) => {
+test('a picture, held in memory or above 64 KiB in a file, is returned unchanged', async (t) => {
   const { url } = await startBoard(t)
   const ann = await signedUp(url, 'Ann')
   for (const [index, size] of [100, 300_000].entries()) {
     const bytes = png(size)
-    // What the client says of it does not count.
+    // The type sent by the client is ignored.
     assert.equal((await ann.add('Look', new File([bytes], 'a.html', { type: 'text/html' }))).status, 303)
     const path = `/pictures/${index + 1}`
     const picture = await request(url + path)
@@ -113,7 +113,7 @@ test('a picture, held in memory or above 64 KiB in a file, comes back as it was 
   }
 })
 
-test('what is no picture is refused, and what was typed is kept', async (t) => {
+test('refuses a file that is not a picture, and keeps the input', async (t) => {
   const { url } = await startBoard(t)
   const ann = await signedUp(url, 'Ann')
   const page = await ann.follow(await ann.add('Look', new File(['<svg/>'], 'a.png', { type: 'image/png' })))
@@ -123,13 +123,13 @@ test('what is no picture is refused, and what was typed is kept', async (t) => {
   assert.deepEqual(saidBy(empty).errors, ['The notice is empty.', 'Please choose the picture again.'])
 })
 
-test('a picture past the limit of a body is refused with 413', async (t) => {
+test('a picture above the body limit is refused with 413', async (t) => {
   const { url } = await startBoard(t)
   const ann = await signedUp(url, 'Ann')
   assert.equal((await ann.add('Look', new File([png(1_100_000)], 'a.png'))).status, 413)
 })
 
-test('a notice or picture that is not there is 404', async (t) => {
+test('a missing notice or picture is 404', async (t) => {
   const { url } = await startBoard(t)
   const ann = await signedUp(url, 'Ann')
   await ann.add('No picture')
@@ -151,7 +151,7 @@ test('the style sheet is a static file', async (t) => {
 test('the board drops its oldest notice past a hundred', async (t) => {
   const { url } = await startBoard(t)
   const ann = await signedUp(url, 'Ann')
-  const form = await ann.form('/', '/notices') // Its token counts as long as the session lives.
+  const form = await ann.form('/', '/notices') // Its token is valid as long as the session.
   for (let count = 1; count <= 101; count += 1) await ann.send(form, { text: `Notice ${count}` })
   const list = (await request(`${url}/api/notices`)).json() as { id: number }[]
   assert.deepEqual([list.length, list[0]?.id, list.at(-1)?.id], [100, 101, 2])

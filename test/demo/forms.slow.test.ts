@@ -6,7 +6,7 @@ import type { Answer } from '../support/request.ts'
 import { saidBy, signedUp, Visitor } from '../support/visitor.ts'
 
 const mismatch = 'danger: This form does not belong to your session. Please open the page again and send it once more.'
-const kept = 'info: Your text is kept. The form has it, once you are signed in.'
+const kept = 'info: Your text is saved. Sign in to find it in the form.'
 
 const leadsTo = ({ status, headers }: Answer): unknown[] => [status, headers.location]
 
@@ -17,7 +17,7 @@ async function notices(url: string): Promise<unknown[]> {
 }
 
 describe('sign-up of the demo', () => {
-  it('signs in under a new session id, and says so once', async (t) => {
+  it('signs in under a new session id, and confirms it once', async (t) => {
     const { url, lines } = await startBoard(t)
     const ann = new Visitor(url)
     await ann.get('/')
@@ -37,15 +37,15 @@ describe('sign-up of the demo', () => {
     assert.doesNotMatch(lines().join('\n'), /password of Ann/)
   })
 
-  it('leads back to the form, once with the name and what is wrong, never with a password', async (t) => {
+  it('leads back to the form, once with the name and the errors, never with a password', async (t) => {
     const { url } = await startBoard(t)
     await signedUp(url, 'Ann')
     const visitor = new Visitor(url)
     for (const [name, password, password2, errors] of [
       ['', 'long enough', 'long enough', ['The name is missing.']],
-      ['x'.repeat(41), 'long enough', 'long enough', ['The name may have 40 characters.']],
+      ['x'.repeat(41), 'long enough', 'long enough', ['The name may have at most 40 characters.']],
       ['Bob', 'seven77', 'seven77', ['The password must have at least 8 characters.']],
-      ['Bob', 'long enough', 'long Enough', ['This is not the same password.']],
+      ['Bob', 'long enough', 'long Enough', ['The passwords do not match.']],
       ['', 'short', '', ['The name is missing.', 'The password must have at least 8 characters.']],
       [' aNN ', 'long enough', 'long enough', ['This name is taken.']],
     ] as const) {
@@ -59,7 +59,7 @@ describe('sign-up of the demo', () => {
     }
   })
 
-  it('gives a name to one of two who want it at the same time', async (t) => {
+  it('gives a name to one of two concurrent requests for it', async (t) => {
     const { url } = await startBoard(t)
     const answers = await Promise.all([new Visitor(url).signUp('Ann'), new Visitor(url).signUp('ann')])
     assert.deepEqual(answers.map(({ headers }) => headers.location).sort(), ['/', '/sign-up'])
@@ -67,7 +67,7 @@ describe('sign-up of the demo', () => {
 })
 
 describe('sign-in of the demo', () => {
-  it('takes name and password, and gives the same answer when either is wrong', async (t) => {
+  it('accepts name and password, and responds identically if either is wrong', async (t) => {
     const { url } = await startBoard(t)
     await signedUp(url, 'Ann')
     const visitor = new Visitor(url)
@@ -91,7 +91,7 @@ describe('sign-in of the demo', () => {
     assert.deepEqual(saidBy(await visitor.follow(answer)).messages, ['success: Welcome back, Ann.'])
   })
 
-  it('gives the session another token, so that one known before is worth nothing', async (t) => {
+  it('gives the session another token, so that an earlier one is invalid', async (t) => {
     const { url } = await startBoard(t)
     const signIn = await new Visitor(url).form('/sign-in', '/sign-in')
     const ann = await signedUp(url, 'Ann')
@@ -101,18 +101,23 @@ describe('sign-in of the demo', () => {
     assert.deepEqual(await notices(url), [])
   })
 
-  it('is asked for by what needs a user', async (t) => {
+  it('is required where a user is needed', async (t) => {
     const { url } = await startBoard(t)
     const ann = await signedUp(url, 'Ann')
     await ann.add('Hers')
-    assert.deepEqual(leadsTo(await new Visitor(url).get('/notices/1/edit')), [302, '/sign-in'])
+    const page = '/sign-in?next=/notices/1/edit'
+    assert.deepEqual(leadsTo(await new Visitor(url).get('/notices/1/edit')), [302, page])
+    const again = new Visitor(url)
+    const form = await again.form(page, page)
+    assert.deepEqual(leadsTo(await again.send(form, { name: 'Ann', password: 'wrong' })), [303, page])
+    assert.deepEqual(leadsTo(await again.send(form, { name: 'Ann', password: 'password of Ann' })), [303, '/notices/1/edit'])
     const json = await new Visitor(url).get('/notices/1/edit', { accept: 'application/json' })
     assert.equal(json.status, 401)
   })
 })
 
 describe('sign-out of the demo', () => {
-  it('ends the session and says so', async (t) => {
+  it('ends the session and confirms it', async (t) => {
     const { url } = await startBoard(t)
     const ann = await signedUp(url, 'Ann')
     const session = ann.cookies.get('SVCSID') ?? ''
@@ -187,7 +192,7 @@ describe('a form of the demo', () => {
     assert.deepEqual(await notices(url), [])
   })
 
-  it('whose session has ended is refused, and has its text again after the sign-in', async (t) => {
+  it('whose session has ended is refused, and restores its text after the sign-in', async (t) => {
     const { url } = await startBoard(t)
     const ann = await signedUp(url, 'Ann')
     await ann.add('First')
@@ -204,7 +209,7 @@ describe('a form of the demo', () => {
     assert.deepEqual(await notices(url), ['Ann: First'])
   })
 
-  it('counts in every tab, and again after the back button', async (t) => {
+  it('is accepted in every tab, and again after the back button', async (t) => {
     const { url } = await startBoard(t)
     const ann = await signedUp(url, 'Ann')
     const [one, two] = [await ann.form('/', '/notices'), await ann.form('/', '/notices')]
@@ -212,14 +217,14 @@ describe('a form of the demo', () => {
       assert.deepEqual(leadsTo(await ann.send(form, { text })), [303, '/'])
     }
     assert.deepEqual(await notices(url), ['Ann: one again', 'Ann: one', 'Ann: two'])
-    // An old refusal that nobody saw does not keep the text of a form that went through.
+    // An old, unseen refusal does not keep the text of an accepted form.
     await ann.send(one, { text: '', _csrf: '' })
     await ann.send(one, { text: 'through' })
     assert.match((await ann.get('/')).text, /aria-invalid="false"><\/textarea>/)
   })
 })
 
-describe('an own notice in the demo', () => {
+describe('the user\'s notice in the demo', () => {
   it('is changed and deleted, with a message each', async (t) => {
     const { url } = await startBoard(t)
     const ann = await signedUp(url, 'Ann')
@@ -227,7 +232,7 @@ describe('an own notice in the demo', () => {
     assert.match((await ann.get('/')).text, /<a class="edit" href="\/notices\/1\/edit">Edit<\/a>/)
     const changed = await ann.submit('/notices/1/edit', '/notices/edit', { text: 'Two' })
     assert.deepEqual(leadsTo(changed), [303, '/'])
-    assert.deepEqual(saidBy(await ann.follow(changed)).messages, ['success: Your notice is changed.'])
+    assert.deepEqual(saidBy(await ann.follow(changed)).messages, ['success: Your notice was changed.'])
     assert.deepEqual(await notices(url), ['Ann: Two'])
 
     const wrong = await ann.submit('/notices/1/edit', '/notices/edit', { text: '' })
@@ -235,10 +240,10 @@ describe('an own notice in the demo', () => {
     assert.deepEqual(saidBy(await ann.follow(wrong)).errors, ['The notice is empty.'])
 
     const form = await ann.form('/notices/1/edit', '/notices/delete')
-    assert.deepEqual(saidBy(await ann.follow(await ann.send(form))).messages, ['success: Your notice is deleted.'])
+    assert.deepEqual(saidBy(await ann.follow(await ann.send(form))).messages, ['success: Your notice was deleted.'])
     assert.deepEqual(await notices(url), [])
     const again = await ann.send(form)
-    assert.deepEqual(saidBy(await ann.follow(again)).messages, ['warning: This notice is not there any more.'])
+    assert.deepEqual(saidBy(await ann.follow(again)).messages, ['warning: This notice no longer exists.'])
   })
 
   it('cannot be changed by another user, who has a valid token and a valid _resource_id', async (t) => {

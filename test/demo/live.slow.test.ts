@@ -22,7 +22,7 @@ interface Polled {
   readonly gap?: boolean
 }
 
-/** The cursor that the page begins with. */
+/** The cursor that the page starts with. */
 async function cursorOf(url: string): Promise<string> {
   return /data-last-id="(\d+)"/.exec((await request(url)).text)?.[1] ?? ''
 }
@@ -33,7 +33,7 @@ async function poll(url: string, since: string): Promise<Polled> {
   return answer.json() as Polled
 }
 
-/** Resolves when so many polls or streams are being held. */
+/** Resolves when this many polls or streams are open. */
 function held({ lines }: TestApplication, count: number): Promise<void> {
   return until(() => lines().filter((line) => line.includes(': parked (')).length >= count)
 }
@@ -41,7 +41,7 @@ function held({ lines }: TestApplication, count: number): Promise<void> {
 const png = Buffer.from('89504e470d0a1a0a00', 'hex')
 
 describe('GET /board/live', () => {
-  it('tells what changed since the page was made, as the list has it', async (t) => {
+  it('returns the changes since the page was rendered, like the list', async (t) => {
     const { url } = await startBoard(t)
     const ann = await signedUp(url, 'Ann')
     const cursor = await cursorOf(url)
@@ -61,7 +61,7 @@ describe('GET /board/live', () => {
     assert.equal(await cursorOf(url), String(lastId))
   })
 
-  it('answers all who wait once there is something, and answers them empty when the server stops', async (t) => {
+  it('answers all waiting polls on a change, and with an empty response when the server stops', async (t) => {
     const board = await startBoard(t)
     const ann = await signedUp(board.url, 'Ann')
     const cursor = await cursorOf(board.url)
@@ -77,7 +77,7 @@ describe('GET /board/live', () => {
     assert.deepEqual(await last, { events: [], last_id: answers[0]?.last_id })
   })
 
-  it('says that there is a gap to a cursor that it does not know, and refuses what is none', async (t) => {
+  it('reports a gap for an unknown cursor, and refuses an invalid one', async (t) => {
     const { url } = await startBoard(t)
     const cursor = Number(await cursorOf(url))
     for (const since of [0, cursor - 1, cursor + 1]) {
@@ -89,7 +89,7 @@ describe('GET /board/live', () => {
     }
   })
 
-  it('tells of the oldest notice that goes when there are too many', async (t) => {
+  it('reports the removal of the oldest notice when there are too many', async (t) => {
     const { url } = await startBoard(t)
     const ann = await signedUp(url, 'Ann')
     const form = await ann.form('/', '/notices')
@@ -102,7 +102,7 @@ describe('GET /board/live', () => {
 })
 
 describe('GET /board/live as a stream', () => {
-  it('streams the same changes, from the cursor on and as they come', async (t) => {
+  it('streams the same changes, from the cursor on and as they occur', async (t) => {
     const { url } = await startBoard(t)
     const ann = await signedUp(url, 'Ann')
     const cursor = await cursorOf(url)
@@ -117,8 +117,8 @@ describe('GET /board/live as a stream', () => {
   })
 })
 
-describe('who is there', () => {
-  it('is told to every stream, by name to those who are signed in', async (t) => {
+describe('presence', () => {
+  it('is sent to every stream, with names to signed-in users', async (t) => {
     const { url } = await startBoard(t)
     const ann = await signedUp(url, 'Ann')
     const stream = await openStream(t, `${url}/board/live`, ann)
@@ -129,7 +129,7 @@ describe('who is there', () => {
 })
 
 describe('a restart of the board', () => {
-  it('keeps notices, pictures, users and who is signed in, and what clients have not heard yet', async (t) => {
+  it('keeps notices, pictures, users, sessions and undelivered events', async (t) => {
     const board = await launchBoard(t)
     const { url } = board
     const ann = await signedUp(url, 'Ann')
@@ -162,10 +162,10 @@ describe('a restart of the board', () => {
     await board.stop()
     await board.start()
     await ann.add('Four')
-    assert.deepEqual(await ids(url), [4, 1]) // No id comes twice.
+    assert.deepEqual(await ids(url), [4, 1]) // No id is used twice.
   })
 
-  it('is refused, with what to do, when the file is damaged', async (t) => {
+  it('fails, with a remedy, if the file is damaged', async (t) => {
     const board = await launchBoard(t)
     await signedUp(board.url, 'Ann')
     await board.stop()
@@ -173,11 +173,11 @@ describe('a restart of the board', () => {
     writeFileSync(file, readFileSync(file, 'utf8').slice(1))
     const launched = launch(t, ['--config', join(board.folder, 'svc.json'), '--port', '0'], { cwd: board.folder })
     assert.equal(await launched.ended, 78)
-    const said = /the board cannot be read from \S+\/board\.json: .*: remove it to begin anew/
+    const said = /the board cannot be read from \S+\/board\.json: .*: remove it to start over/
     assert.match(launched.stdout() + launched.stderr(), said)
   })
 
-  it('takes down at once what has grown too old meanwhile', async (t) => {
+  it('removes expired notices at once', async (t) => {
     const board = await launchBoard(t)
     const ann = await signedUp(board.url, 'Ann')
     for (const text of ['One', 'Two']) await ann.add(text)
@@ -192,7 +192,7 @@ describe('a restart of the board', () => {
     assert.deepEqual(await ids(board.url), [2])
   })
 
-  it('keeps the board of one process where there are several, each with a board of its own, which the log tells', async (t) => {
+  it('keeps the board of one of several processes, each with a separate board, and logs it', async (t) => {
     const board = await launchBoard(t, { 'server.processes': 2 })
     const headers = { authorization: `Bearer ${tokenOf({ sub: 'Robot' })}`, 'content-type': 'application/json' }
     const add = (text: string) => request(`${board.url}/api/notices`, { method: 'POST', headers, body: JSON.stringify({ text }) })
@@ -201,20 +201,20 @@ describe('a restart of the board', () => {
     await board.stop()
     await board.start()
     const log = readFileSync(join(board.folder, '.logs/svc.log'), 'utf8')
-    const said = log.match(/\[WARN \] \[app\] the board is in the memory of each process: with 2 of them each has a board of its own/g)
-    assert.equal(said?.length, 2) // Once a start.
+    const said = log.match(/\[WARN \] \[app\] the board is in process memory: each of the 2 processes has its own board/g)
+    assert.equal(said?.length, 2) // Once per start.
   })
 
-  it('loses what could not be written, which the log tells; the board works on', async (t) => {
+  it('loses what could not be written, and logs it; the board keeps working', async (t) => {
     const { url, folder, lines } = await startBoard(t)
     mkdirSync(join(folder, '.cached/board.json'), { recursive: true })
     const ann = await signedUp(url, 'Ann')
-    await until(() => lines().some((line) => line.includes('the board could not be kept in ')))
+    await until(() => lines().some((line) => line.includes('cannot save the board to ')))
     await ann.add('One')
     assert.deepEqual(await ids(url), [1])
   })
 
-  it('finds the board as it is when only the middleware is loaded anew', async (t) => {
+  it('keeps the board when only the middleware is reloaded', async (t) => {
     const { url, folder, write, app } = await startBoard(t)
     const ann = await signedUp(url, 'Ann')
     await ann.add('One')
@@ -242,7 +242,7 @@ interface Stream {
   text: string
 }
 
-/** Opens a stream, which is left when the test ends. */
+/** Opens a stream, which is closed when the test ends. */
 async function openStream(t: TestContext, url: string, { cookies }: Pick<Visitor, 'cookies'> = { cookies: new Map() }): Promise<Stream> {
   const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
   const asked = get(url, { agent: false, headers: { accept: 'text/event-stream', cookie } })
@@ -250,7 +250,7 @@ async function openStream(t: TestContext, url: string, { cookies }: Pick<Visitor
   const [answer] = (await once(asked, 'response')) as [IncomingMessage]
   const stream = { answer, text: '' }
   answer.setEncoding('utf8').on('data', (text: string) => (stream.text += text))
-  answer.on('error', () => {}) // It is left, or the server is stopped.
+  answer.on('error', () => {}) // It is closed, or the server is stopped.
   return stream
 }
 

@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test'
 import { startApplication, type Files, type TestApplication } from '../support/application.ts'
 import { until } from '../support/until.ts'
 
-/** Starts an application in `dev` that takes up what is saved. */
+/** Starts an application in `dev` that applies saved files. */
 export function startDev(
   t: Pick<TestContext, 'after'>,
   files: Files,
@@ -20,21 +20,21 @@ export const navigation = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'doc
 
 /** The stream of an open page. */
 export interface PageStream {
-  /** Its news: the problems of a refused reload, or none when the page is older than the last change. */
+  /** Its messages: the problems of a refused reload, or none when the page is older than the last change. */
   readonly news: readonly (readonly string[])[]
-  /** Resolves when it has been told so much. */
+  /** Resolves after this many messages. */
   told(count: number): Promise<void>
   /** Resolves when the server has ended it. */
   readonly ended: Promise<unknown>
 }
 
-/** A message, which the script in the page takes in the same way. */
+/** A message, interpreted as by the script in the page. */
 interface Told {
   readonly changedMsAgo: number
   readonly problems: string[]
 }
 
-/** Opens the stream of a page. @param ageMs for how long the page has been open, when it reads what it is told */
+/** Opens the stream of a page. @param ageMs how long the page has been open when it reads a message */
 export async function openStream(t: Pick<TestContext, 'after'>, url: string, ageMs = 0): Promise<PageStream> {
   let text = ''
   const response = await new Promise<IncomingMessage>((resolve, reject) => {

@@ -32,7 +32,7 @@ const files: Files = {
 }
 
 describe('a page in dev', () => {
-  test('that a view made has the script, whoever opens it', async (t) => {
+  test('rendered by a view has the script, for every visitor', async (t) => {
     const { url } = await startDev(t, files)
     const whole = `<html><body><p>a</p>${tag}</body></html>`
     for (const headers of [navigation, { 'sec-fetch-mode': 'navigate' }, { 'sec-fetch-dest': 'document' }, { accept: 'text/html,*/*' }]) {
@@ -44,7 +44,7 @@ describe('a page in dev', () => {
     assert.equal(Number(headers['content-length']), whole.length)
   })
 
-  test('has no script when a program asks for it, or it is no whole page of a view', async (t) => {
+  test('has no script when a program requests it, or it is not a complete page of a view', async (t) => {
     const { url } = await startDev(t, files)
     const program = [
       { accept: '*/*' },
@@ -72,7 +72,7 @@ describe('a page in dev', () => {
     assert.deepEqual([plain.headers['content-security-policy'], plain.headers.etag], ["default-src 'self'", '"1"'])
   })
 
-  test('has the nonce of a policy that was set behind its view', async (t) => {
+  test('has the nonce of a policy set after its view', async (t) => {
     const { url } = await startDev(t, files)
     const { headers, text } = await request(`${url}/late`, { headers: navigation })
     assert.match(text, /<script type="module" src="\/svc-dev.js" nonce="abc">/)
@@ -95,7 +95,7 @@ describe('a page in dev', () => {
 })
 
 describe('the script and its stream', () => {
-  test('are served in dev with watching alone', async (t) => {
+  test('are served only in dev with watching', async (t) => {
     const { url } = await startDev(t, files)
     const { status, headers, text } = await request(`${url}/svc-dev.js`)
     assert.deepEqual([status, headers['content-type']], [200, 'text/javascript; charset=utf-8'])
@@ -113,7 +113,7 @@ describe('the script and its stream', () => {
     assert.equal((await request(`${url}/svc-dev.js`, { body: '' })).status, 404)
   })
 
-  test('are there for a host of this machine or an allowed one alone', async (t) => {
+  test('are served only for a host of this machine or an allowed one', async (t) => {
     const open = await startDev(t, files)
     const named = await startDev(t, files, { 'server.allowed_hosts': ['dev.example.org'] })
     const rows = [
@@ -135,7 +135,7 @@ describe('the script and its stream', () => {
     }
   })
 
-  test('take no worker and are in no metric and no log', async (t) => {
+  test('take no worker and appear in no metric and no log', async (t) => {
     const server = await startDev(t, files, { 'pool_rest.workers_sse': 0, 'pool_rest.queue_size': 0, 'pool_http.workers': 1 })
     await openStream(t, server.url)
     await request(`${server.url}/svc-dev.js`)
@@ -145,7 +145,7 @@ describe('the script and its stream', () => {
     assert.deepEqual(server.lines().filter((line) => line.includes('svc-dev')), [])
   })
 
-  test('tell a page that is older than the last change to refresh', async (t) => {
+  test('refresh a page that is older than the last change', async (t) => {
     const server = await startDev(t, files)
     const old = await openStream(t, server.url, 3_600_000)
     await old.told(1)
@@ -155,7 +155,7 @@ describe('the script and its stream', () => {
     assert.deepEqual([old.news, young.news], [[[], []], [[]]])
   })
 
-  test('end with the server, and hold no stop up', async (t) => {
+  test('end with the server, and do not delay a stop', async (t) => {
     const server = await startDev(t, files)
     const stream = await openStream(t, server.url)
     await server.app.stop()

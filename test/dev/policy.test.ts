@@ -31,7 +31,7 @@ const rows: readonly (readonly [policies: readonly string[], allowed: readonly s
   [["script-src 'nonce-\"><'"], ["script-src 'nonce-\"><' 'nonce-new'"], 'new'],
 ]
 
-test('a policy allows the script and its stream, and is as it was otherwise', () => {
+test('a policy allows the script and its stream, and is otherwise unchanged', () => {
   for (const [policies, allowed, nonce] of rows) {
     assert.deepEqual(allowScript(policies, () => 'new'), { fields: allowed, nonce }, policies.join('\n'))
   }

@@ -6,7 +6,7 @@ import { until } from '../support/until.ts'
 
 const ended = { method: 'GET', path: '/notes/1', sentStatus: 200, durationMs: 1.26, routeName: 'notes.one' } as EndedRequest
 
-/** The lines of requests, as they are printed. */
+/** The request lines, as printed. */
 async function printed(requests: readonly Partial<EndedRequest>[], colours = false): Promise<string> {
   let text = ''
   const port = { out: (more: string) => void (text += more), error: () => {}, waitingBytes: 0 }
@@ -27,7 +27,7 @@ describe('the console in dev', () => {
     )
   })
 
-  test('has none for the panel', async () => {
+  test('has no line for the panel', async () => {
     assert.equal(await printed([{ routeName: 'svc.status' }, { path: '/a' }]), 'GET /a 200 1.3 ms notes.one\n')
   })
 

@@ -1,4 +1,4 @@
-/** What the script in pages of `dev` makes of a message that took its time, by a clock of the test's own. */
+/** How the script in pages of `dev` handles a delayed message, by a clock of the test. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'

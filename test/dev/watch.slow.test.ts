@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { applicationFolder } from '../cli/application-folder.ts'
+import { applicationFolder } from '../support/application-folder.ts'
 import { freePort } from '../support/free-port.ts'
 import { launch, root } from '../support/launch.ts'
 import { request } from '../support/request.ts'
@@ -13,7 +13,7 @@ import { openStream, page } from './dev-support.ts'
 const dev = { 'app.env': 'dev' }
 const module = (text: string): string => `export default () => '${text}'`
 
-/** Saves a file at one blow, so that no process sees half of it. */
+/** Saves a file atomically, so that no process sees half of it. */
 function save(folder: string, name: string, content: string): void {
   writeFileSync(join(folder, `${name}.tmp`), content)
   renameSync(join(folder, `${name}.tmp`), join(folder, name))
@@ -32,7 +32,7 @@ describe('the command line in dev', () => {
     assert.equal(await launched.ended, 0)
   })
 
-  test('prints none where the console is off, and none in prod', async (t) => {
+  test('prints none if the console is off, and none in prod', async (t) => {
     for (const config of [{ ...dev, 'log.console': false }, { 'app.env': 'prod', 'log.level': 'debug' }]) {
       const cwd = applicationFolder({}, config)
       const port = await freePort()
@@ -45,7 +45,7 @@ describe('the command line in dev', () => {
     }
   })
 
-  test('watches for all processes, whose pages are all told', async (t) => {
+  test('watches for all processes, and refreshes the pages of all', async (t) => {
     const cwd = applicationFolder({ 'v.html': page('one') }, { ...dev, 'server.processes': 2 })
     const launched = launch(t, [], { cwd })
     const url = await launched.listening()
@@ -76,7 +76,7 @@ describe('the command line in dev', () => {
   })
 })
 
-test('in prod nothing of it is loaded', async (t) => {
+test('prod loads none of it', async (t) => {
   const ofDev = (files: readonly string[]): string[] => files.filter((file) => file.startsWith('dev/'))
   assert.deepEqual(ofDev(await loadedFiles(t, root, 'prod')), [])
   assert.ok(ofDev(await loadedFiles(t, root, 'dev')).length > 3)

@@ -5,8 +5,7 @@ import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { startApplication, testKey, writeFiles, type Files, type TestApplication } from '../support/application.ts'
 import { loadConfig } from '../../lib/config/load.ts'
-import { createApp } from '../../lib/app.ts'
-import { Dev } from '../../lib/dev/dev.ts'
+import { createApp } from '../support/app.ts'
 import { request } from '../support/request.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
@@ -32,7 +31,7 @@ function shows(server: { readonly url: string }, path: string, body: string): Pr
 
 const reloads = (server: TestApplication): number => server.lines().filter((line) => line.includes('] routes reloaded: ')).length
 
-/** Saves a view, and waits until it is told: what was saved before it has been told then, too. */
+/** Saves a view, and waits for its message: earlier saves have been reported by then, too. */
 async function toldOfView(server: TestApplication, stream: PageStream): Promise<void> {
   const count = stream.news.length
   server.write({ 'v.html': page(`told ${count}`) })
@@ -44,8 +43,8 @@ async function start(t: TestContext, more: Files = {}, config = {}): Promise<{ s
   return { server, stream: await openStream(t, server.url) }
 }
 
-describe('what is saved', () => {
-  test('is taken up: a route file, an action, what it imports, its view', async (t) => {
+describe('a saved file', () => {
+  test('is applied: a route file, an action, its imports, its view', async (t) => {
     const { server, stream } = await start(t)
     server.write({ 'lib/word.mjs': "export const word = 'two'\n" })
     await shows(server, '/a', 'two')
@@ -65,7 +64,7 @@ describe('what is saved', () => {
     assert.equal(reloads(server), 4)
   })
 
-  test('may be written beside and renamed', async (t) => {
+  test('may be written to another name and renamed', async (t) => {
     const { server, stream } = await start(t)
     for (const [name, content] of [['a.mjs', text('two')], ['v.html', page('two')], ['routes/r.json', JSON.stringify([route('c', 'a.mjs')])]] as const) {
       const count = stream.news.length
@@ -78,7 +77,7 @@ describe('what is saved', () => {
     await shows(server, '/c', 'two')
   })
 
-  test('all at once is one reload, or few', async (t) => {
+  test('together with many others causes one reload, or few', async (t) => {
     const many = Array.from({ length: 100 }, (_, at) => at)
     const modules = (value: string): Files => Object.fromEntries(many.map((at) => [`m${at}.mjs`, text(value)]))
     const { server } = await start(t, { ...modules('one'), 'routes/m.json': many.map((at) => route(`m${at}`, `m${at}.mjs`)) })
@@ -88,7 +87,7 @@ describe('what is saved', () => {
     assert.ok(reloads(server) <= 3, `${reloads(server)} reloads`)
   })
 
-  test('with a mistake is refused and said, and the next save mends it', async (t) => {
+  test('with a mistake is refused and reported, and the next save fixes it', async (t) => {
     const { server, stream } = await start(t)
     const mistakes: Files = { 'routes/r.json': '[\n  { "name": ', 'a.mjs': 'export default () => {', 'lib/word.mjs': 'export const other = 1\n' }
     for (const [name, content] of Object.entries(mistakes)) {
@@ -110,7 +109,7 @@ describe('what is saved', () => {
     assert.equal(await answer(server, '/a'), 'one')
   })
 
-  test('may be a module that is missing, or that a refused one imports', async (t) => {
+  test('may be a missing module, or one that a refused one imports', async (t) => {
     const { server, stream } = await start(t, { 'routes/s.json': [route('b', 'later/b.mjs')] })
     assert.equal(await answer(server, '/b'), '500')
     server.write({ 'later/b.mjs': text('b') })
@@ -124,7 +123,7 @@ describe('what is saved', () => {
     assert.equal(await answer(server, '/a'), 'c')
   })
 
-  test('may be middleware, its settings, a view for errors, a static file', async (t) => {
+  test('may be middleware, its settings, an error view, a static file', async (t) => {
     const config = { 'paths.public': 'open' }
     const { server, stream } = await start(t, { 'open/a.css': '', 'routes/middleware/config.json': { load: ['m.mjs'] }, 'routes/middleware/m.mjs': 'export const m = (ctx, next) => next()\n' }, config)
     const saved: Files = {
@@ -143,7 +142,7 @@ describe('what is saved', () => {
     assert.equal(reloads(server), 2)
   })
 
-  test('elsewhere is passed over', async (t) => {
+  test('elsewhere is ignored', async (t) => {
     const config = { 'paths.cache': 'cache', 'paths.temp': 'temporary', 'paths.log': 'logs' }
     const settings = { setup: { session: { store: 'file', path: 'kept' } } }
     const { server, stream } = await start(t, { 'data.json': {}, 'other.mjs': '', 'routes/middleware/config.json': settings }, config)
@@ -158,7 +157,7 @@ describe('what is saved', () => {
     assert.equal(readReloads(join(server.folder, 'logs'), server), 0)
   })
 
-  test('leaves what was added and deleted at run time', async (t) => {
+  test('keeps routes added and deleted at run time', async (t) => {
     const { server, stream } = await start(t)
     const post = (path: string, body: unknown): Promise<unknown> => request(`${server.url}/svc-routes/${path}`, { body: JSON.stringify(body) })
     await post('add', route('volatile', 'a.mjs'))
@@ -182,7 +181,7 @@ describe('what is saved', () => {
 })
 
 describe('a folder', () => {
-  test('may be made later, with what is in it', async (t) => {
+  test('may be created later, with its files', async (t) => {
     const folder = temporaryFolder()
     const app = startIn(t, folder, { 'paths.routes': 'deep/routes', 'paths.middleware': 'deep/middleware' })
     const { url } = await app
@@ -192,12 +191,12 @@ describe('a folder', () => {
     await shows({ url }, '/a', 'two')
   })
 
-  test('may go away and come back', async (t) => {
+  test('may be removed and created again', async (t) => {
     const { server, stream } = await start(t)
     const routes = join(server.folder, 'routes')
     renameSync(routes, `${routes}.old`)
     await stream.told(1)
-    assert.match(String(stream.news), /the folder of route files is not there/)
+    assert.match(String(stream.news), /the folder of route files does not exist/)
     assert.equal(await answer(server, '/a'), 'one')
     renameSync(`${routes}.old`, routes)
     await stream.told(2)
@@ -232,7 +231,7 @@ describe('a folder', () => {
     await shows({ url }, '/a', 'two')
   })
 
-  test('may be made anew at once, again and again', async (t) => {
+  test('may be recreated at once, repeatedly', async (t) => {
     const { server } = await start(t)
     for (const name of ['lib', 'routes', 'lib']) {
       for (let round = 0; round < 5; round++) {
@@ -244,7 +243,7 @@ describe('a folder', () => {
     }
   })
 
-  test('that comes and goes a hundred times leaves the others watched', async (t) => {
+  test('that is created and removed a hundred times does not end the watch of others', async (t) => {
     const { server } = await start(t)
     for (let round = 0; round < 100; round++) {
       mkdirSync(join(server.folder, 'lib', 'x', 'y'), { recursive: true })
@@ -255,8 +254,8 @@ describe('a folder', () => {
   })
 })
 
-describe('a system that watches no more folders', () => {
-  test('is said once, and the server serves', async (t) => {
+describe('a system without further folder watches', () => {
+  test('is reported once, and the server serves', async (t) => {
     const refuse = t.mock.method(fs, 'watch', () => {
       throw Object.assign(new Error('ENOSPC: System limit for number of file watchers reached'), { code: 'ENOSPC' })
     })
@@ -265,7 +264,7 @@ describe('a system that watches no more folders', () => {
       const { server } = await start(t)
       const said = server.lines().filter((line) => line.includes('[WARN ] [server] Cannot watch every folder: '))
       assert.equal(said.length, 1)
-      assert.match(said[0] ?? '', /ENOSPC: System limit for number of file watchers reached; after a change that is not noticed reload/)
+      assert.match(said[0] ?? '', /ENOSPC: System limit for number of file watchers reached; after an undetected change, reload/)
       assert.equal(await answer(server, '/a'), 'one')
     } finally {
       refuse.mock.restore()
@@ -275,7 +274,7 @@ describe('a system that watches no more folders', () => {
 })
 
 describe('the configuration', () => {
-  test('is answered by a line that says what needs a restart', async (t) => {
+  test('is reported with what needs a restart', async (t) => {
     const folder = temporaryFolder()
     const config = { app_key: testKey, 'app.env': 'dev', server: { port: 0 }, 'log.console': false }
     writeFiles(folder, { ...files, 'svc.json': config })
@@ -287,6 +286,8 @@ describe('the configuration', () => {
     await said('svc.json was saved: nothing in it needs a restart')
     writeFiles(folder, { 'svc.local.json': { 'paths.public': 'open' } })
     await said('svc.local.json was saved: restart the server for paths.public')
+    writeFiles(folder, { 'svc.local.json': { settings: { mail: { host: 'a' } }, setup: { csrf: {} } } })
+    await said('svc.local.json was saved: restart the server for settings, setup')
     writeFiles(folder, { 'svc.local.json': '{' })
     await until(() => lines().some((line) => line.includes('svc.local.json was saved: a restart would fail: Cannot load ')))
     assert.deepEqual(lines().filter((line) => line.includes('reloaded')), [])
@@ -294,7 +295,7 @@ describe('the configuration', () => {
 })
 
 describe('createApp', () => {
-  test('watches only when it is asked to', async (t) => {
+  test('watches only if enabled', async (t) => {
     const asked = await startDev(t, files)
     const others = [await startApplication(t, files, { 'app.env': 'dev' }), await startDev(t, files, { 'dev.watch': false }), await startApplication(t, files, {}, { watch: true })]
     for (const server of [...others, asked]) server.write({ 'a.mjs': text('two') })
@@ -303,13 +304,13 @@ describe('createApp', () => {
   })
 })
 
-/** An app in a folder, which has a `svc.json` or none. */
+/** Creates an app in a folder, with or without a `svc.json`. */
 async function startIn(t: TestContext, folder: string, config: Readonly<Record<string, unknown>> = {}) {
   const given = { 'app.env': 'dev', 'server.port': 0, 'log.console': false, app_key: testKey, ...config }
   const file = join(folder, 'svc.json')
   const loaded = loadConfig(file)
   const options = loaded.file === undefined ? { config: given, folder } : { loaded, configFile: file }
-  const app = createApp({ ...options, Dev, watch: true })
+  const app = createApp({ ...options, watch: true })
   t.after(async () => {
     await app.stop()
     app.closeLogs()

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { createApp, type App } from '../../lib/app.ts'
+import { createApp, type App } from '../support/app.ts'
 import { publishedInsecureAppKey } from '../../lib/config/app-key.ts'
 import { foreignCluster } from '../../lib/cli/foreign-cluster.ts'
-import { initApplication } from '../../lib/cli/init.ts'
+import { initApplication } from '../../lib/commands/init.ts'
 import { loadConfig } from '../../lib/config/load.ts'
-import { listRefused } from '../../lib/cluster/membership.ts'
-import { credentialsDiffer, notAsOthers } from '../../lib/cluster/node.ts'
+import { listRefused } from '../../lib/nodes/membership.ts'
+import { credentialsDiffer, outOfSync } from '../../lib/nodes/node.ts'
 import { descriptorsShort } from '../../lib/composition/descriptor-guard.ts'
 import { doesNotServe } from '../../lib/cluster/supervisor.ts'
-import { messagesMissing } from '../../lib/cluster/shared.ts'
+import { messagesMissing } from '../../lib/nodes/shared.ts'
 import { startApplication, writeFiles } from '../support/application.ts'
 import { makeCertificate } from '../support/certificate.ts'
 import { runCurlLines } from '../support/curl.ts'
@@ -22,16 +22,16 @@ const prose = admin.prose.replaceAll(/\s+/g, ' ')
 const troubleshooting = readPage('docs/troubleshooting.md')
 
 describe('docs/admin.md', () => {
-  it('has curl lines that print what stands there, up to the stop of the server', async (t) => {
+  it('has curl lines that print what the page shows, up to the stop of the server', async (t) => {
     const { app, url, folder } = await startMade(t)
     await runCurlLines(admin, { 8080: url }, folder)
     await app.stopped
   })
 
-  it('is right about the kind of each answer', async (t) => {
+  it('is right about the type of each response', async (t) => {
     const { url } = await startApplication(t, {}, { 'app.env': 'dev' })
-    assert.match(prose, /`\?format=json`\. Metrics is text\. All others are JSON\./)
-    const [, pages = '', listings = ''] = /Answers of ([^:]*) are HTML; so are those of ([^:]*) without `\?format=json`/.exec(prose) ?? []
+    assert.match(prose, /`\?format=json`\. Metrics returns text\. All others return JSON\./)
+    const [, pages = '', listings = ''] = /HTML comes from ([^:]*), and from ([^:]*) without `\?format=json`/.exec(prose) ?? []
     const withJson = listings.split(/, | and /)
     const html = [...pages.split(/, | and /), ...withJson]
     const endpoints = tableBelow(admin, '## Endpoints').map(([cell = '']) => cell.replaceAll('`', '').split(' '))
@@ -56,7 +56,7 @@ describe('docs/troubleshooting.md', () => {
     return { text, pattern: new RegExp(`^${parts.join('[^]*')}$`) }
   })
 
-  it('explains every warning, and none that is never given', async (t) => {
+  it('explains every warning, and no other', async (t) => {
     const warnings = [
       ...(await warningsOfFiles(t)),
       ...(await startApplication(t, { '.logs/svc.log/in-the-way': '' }, { app_key: '' })).app.warnings(),
@@ -68,15 +68,15 @@ describe('docs/troubleshooting.md', () => {
       ...(await startApplication(t, withOwnSessions, { 'shared.url': 'redis://127.0.0.1:1' })).app.warnings(),
       ...(await startApplication(t, {}, { 'server.processes': 2 })).app.warnings(),
       ...(await startApplication(t, { '.cached/temp': '' })).app.warnings(),
-      ...[notAsOthers('of a reason'), listRefused('of a reason'), credentialsDiffer, doesNotServe(1, 'of a reason'), foreignCluster, descriptorsShort(820, 1024), messagesMissing('the shared engine X', new Error('of a reason'))],
+      ...[outOfSync('of a reason'), listRefused('of a reason'), credentialsDiffer, doesNotServe(1, 'of a reason'), foreignCluster, descriptorsShort(820, 1024), messagesMissing('the shared engine X', new Error('of a reason'))],
     ]
     assert.deepEqual(warnings.filter((warning) => !rows.some(({ pattern }) => pattern.test(warning))), [])
     assert.deepEqual(rows.filter(({ pattern }) => !warnings.some((warning) => pattern.test(warning))), [])
-    assert.ok(!rows.some(({ pattern }) => pattern.test('something that nobody says')))
+    assert.ok(!rows.some(({ pattern }) => pattern.test('a text that is no warning')))
   })
 })
 
-/** What a server says of keys, middleware, routes and actions that are wrong in every way. */
+/** The warnings of a server about keys, middleware, routes and actions that are wrong in every way. */
 async function warningsOfFiles(t: TestContext): Promise<readonly string[]> {
   const { app } = await startMade(t, {
     'svc.json': { server: { prot: 1 } },
@@ -105,7 +105,7 @@ async function warningsOfFiles(t: TestContext): Promise<readonly string[]> {
   return app.warnings()
 }
 
-/** Sessions that are of one process by choice. */
+/** Sessions that are configured for one process. */
 const withOwnSessions = {
   'routes/a.json': [{ name: 'a', url: '/', action: 'a.mjs', middleware: 'SVC_MwSession' }],
   'a.mjs': "export default () => ''",
@@ -118,7 +118,7 @@ function hiddenSecret(): readonly string[] {
   return loadConfig(`${folder}/svc.json`, { app_key: 'passed' }, { app_key: 'the credential app_key' }).warnings.slice(0, 1)
 }
 
-/** What a server says of certificates that have ended, have not begun, and could not be read. */
+/** The warnings of a server about certificates that have expired, are not valid yet, or could not be read. */
 async function warningsOfCertificates(t: TestContext): Promise<readonly string[]> {
   const folder = temporaryFolder()
   const warnings: string[] = []

@@ -13,7 +13,7 @@ import { request } from '../support/request.ts'
 
 const admin = readPage('docs/admin.md')
 const prose = admin.prose.replaceAll(/\s+/g, ' ')
-const rowsOfNow = tableBelow(admin, '#### Of now')
+const rowsOfNow = tableBelow(admin, '#### Current values')
 const rowsOfWindow = tableBelow(admin, '#### Since the window began')
 
 describe('docs/admin.md', () => {
@@ -34,15 +34,15 @@ describe('docs/admin.md', () => {
     assert.deepEqual(tableBelow(admin, '## Endpoints'), expected)
   })
 
-  it('is right about which endpoints need a login, change something and are always there', () => {
+  it('is right about which endpoints need a login, change something and always exist', () => {
     const names = (pattern: RegExp): string[] => namedEndpoints(pattern.exec(prose)?.[1] ?? assert.fail(`No ${pattern}`))
     const urls = (routes: readonly { readonly url: string }[]): string[] => [...new Set(routes.map(({ url }) => url))].sort()
-    assert.deepEqual(names(/In `prod` all need a login but ([^.]*)\./), urls(systemRoutes.filter(({ auth }) => !auth)))
-    assert.deepEqual(names(/`admin\.enabled` false, all but ([^.]*) are 404/), urls(systemRoutes.filter(({ always }) => always)))
-    assert.match(prose, /Those that take POST change something, and so does GET of trace with a query:/)
+    assert.deepEqual(names(/In `prod` all need a login except ([^.]*)\./), urls(systemRoutes.filter(({ auth }) => !auth)))
+    assert.deepEqual(names(/`admin\.enabled` false, all except ([^.]*) are 404/), urls(systemRoutes.filter(({ always }) => always)))
+    assert.match(prose, /Endpoints with POST change something, as does GET of trace with a query:/)
     for (const { url, method, change } of systemRoutes) {
-      const said = method.includes('POST') ? 'always' : url === '/svc-trace' ? 'with-query' : 'never'
-      assert.equal(change, said, `${method} ${url}`)
+      const documented = method.includes('POST') ? 'always' : url === '/svc-trace' ? 'with-query' : 'never'
+      assert.equal(change, documented, `${method} ${url}`)
     }
   })
 
@@ -57,7 +57,7 @@ describe('docs/admin.md', () => {
     assertListed([...rowsOfNow, ...rowsOfWindow], status)
   })
 
-  it('lists the fields that the status has more of with several processes, and names their metrics', async (t) => {
+  it('lists the fields that several processes add to the status, and names their metrics', async (t) => {
     const server = (await startCluster(t, 2).workers[0]?.processes.read('window')) ?? assert.fail()
     const { processes, processes_ended, ...status } = statusOf('prod', server)
     assertListed(tableBelow(admin, '### With several processes'), { processes, processes_ended })
@@ -72,7 +72,7 @@ describe('docs/admin.md', () => {
     assert.deepEqual(named.filter((name) => !families.includes(name)), [])
   })
 
-  it('lists the fields that the status has of nodes, and their metric', async (t) => {
+  it('lists the fields of nodes in the status, and their metric', async (t) => {
     const server = (await startCluster(t, 2).workers[0]?.processes.read('window')) ?? assert.fail()
     const { nodes } = statusOf('prod', server, [listedNode])
     assertListed(tableBelow(admin, '### With several servers'), { nodes })
@@ -80,7 +80,7 @@ describe('docs/admin.md', () => {
     assert.match(admin.prose, /`svc_nodes_live`/)
   })
 
-  it('is right about which fields go back when a window begins', async (t) => {
+  it('is right about which fields a new window resets', async (t) => {
     const { app, url } = await startApplication(t, {}, { 'app.env': 'dev' })
     for (let count = 0; count < 3; count += 1) {
       await request(`${url}/nothing`, { body: 'x' })
@@ -102,7 +102,7 @@ describe('docs/admin.md', () => {
   })
 })
 
-/** Fails unless the rows list every field of a document once. A name may stand for a group: `a` for `a.b` and `a.c`. */
+/** Fails unless the rows list every field of a document once. A name may be a group: `a` for `a.b` and `a.c`. */
 function assertListed(rows: string[][], document: unknown): void {
   const fields = [...valuesOf(document).keys()]
   const names = rows.flatMap(([cell = '']) => namesOf(cell))
@@ -110,12 +110,12 @@ function assertListed(rows: string[][], document: unknown): void {
   assert.deepEqual(names.flatMap((name) => leavesOf(name, fields)).sort(), fields.sort())
 }
 
-/** The fields that a name stands for. */
+/** The fields that a name covers. */
 function leavesOf(name: string, fields: readonly string[]): string[] {
   return fields.filter((field) => field === name || field.startsWith(`${name}.`))
 }
 
-/** Whether a field of the window is a number of things, not a time, a share, one of a route, or an object. */
+/** Whether a field of the window is a count, not a time, a share, a field of a route, or an object. */
 function isCount(field: string): boolean {
   return !/_ms$|_s$|^latency_ms\.|\.utilization$|^routes\[\]|^limits\./.test(field)
 }
@@ -135,11 +135,11 @@ function namesOf(cell: string): string[] {
   })
 }
 
-/** All values of a document by their names, with dots. An array of objects is `name[]`, with those of the first. */
+/** All values of a document by their dotted names. An array of objects is `name[]`, with the fields of the first. */
 function valuesOf(value: unknown, name = ''): Map<string, unknown> {
   if (Array.isArray(value) && typeof value[0] === 'object') return valuesOf(value[0], `${name}[]`)
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return new Map([[name, value]])
-  if (Object.keys(value).length === 0) return new Map([[name, value]]) // No rule of a limit, say.
+  if (Object.keys(value).length === 0) return new Map([[name, value]]) // For example, limits without a rule.
   const members = Object.entries(value).map(([key, member]) => valuesOf(member, name === '' ? key : `${name}.${key}`))
   return new Map(members.flatMap((values) => [...values]))
 }

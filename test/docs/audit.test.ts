@@ -1,4 +1,4 @@
-/** Holds `docs/audit.md` against the code, and against what is on disk after a server has written all that it writes. */
+/** Checks `docs/audit.md` against the code, and against the files on disk after a server has written all of them. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
@@ -7,9 +7,9 @@ import { Socket } from 'node:net'
 import { join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, it, test, type TestContext } from 'node:test'
-import { createApp } from '../../lib/app.ts'
-import { initApplication } from '../../lib/cli/init.ts'
-import { RunMark } from '../../lib/cli/run-mark.ts'
+import { createApp } from '../support/app.ts'
+import { initApplication } from '../../lib/commands/init.ts'
+import { RunMark } from '../../lib/process/run-mark.ts'
 import { configTable } from '../../lib/config/table.ts'
 import { loadConfig } from '../../lib/config/load.ts'
 import { renderAudit } from '../support/audit-page.ts'
@@ -25,7 +25,7 @@ import { until } from '../support/until.ts'
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const page = readPage('docs/audit.md')
 
-/** A source file, by its path from the root, with its tokens but for comments. */
+/** A source file, by its path from the root, with its tokens except comments. */
 interface Source {
   readonly file: string
   readonly tokens: readonly Token[]
@@ -40,7 +40,7 @@ const sources: readonly Source[] = ['bin', 'lib'].flatMap((folder) =>
 describe('tier 1', () => {
   const own = sources.filter(({ file }) => tierOne.test(file.slice('lib/'.length)))
 
-  it('imports nothing but modules of Node from outside, neither values nor types', () => {
+  it('imports only Node modules from outside, for values and types', () => {
     assert.ok(own.length > 50)
     const outward = own.flatMap(({ file, tokens }) => outsideOf(file, tokens).map((name) => `${file}: ${name}`))
     assert.deepEqual(outward, [])
@@ -48,7 +48,7 @@ describe('tier 1', () => {
     assert.deepEqual(texts, [])
   })
 
-  it('finds every way out', () => {
+  it('detects every kind of import', () => {
     const rows: readonly (readonly [code: string, found: readonly string[]])[] = [
       ["import { a } from '../log/logger.ts'", ['../log/logger.ts']],
       ["import type { A } from '../log/logger.ts'", ['../log/logger.ts']],
@@ -66,24 +66,26 @@ describe('tier 1', () => {
     for (const [code, found] of rows) assert.deepEqual(outsideOf('lib/core/x.ts', tokensOf(code)), found, code)
   })
 
-  it('has types that no file adds to: the one that declares a module declares that of applications', () => {
+  it('has types that no other file extends', () => {
     const adding = sources.filter(({ file }) => file !== 'lib/svc.d.ts').filter(({ tokens }) => follows(tokens, 'declare', 'module') || follows(tokens, 'declare', 'global'))
     assert.deepEqual(adding.map(({ file }) => file), [])
   })
 
-  it('is in docs/audit.md as a whole, file by file', () => {
-    const parts = ['### The way of a request', '### Who may do what', '### For every room']
+  it('is completely listed in docs/audit.md', () => {
+    const parts = ['### Request processing', '### Sessions, tokens and access', '### Shared by all rooms']
     const listed = parts.flatMap((heading) => {
       return tableBelow(page, heading).map(([name = '', lines = '']) => {
         assert.match(lines, /^\d+$/, name)
         return `lib/${name.slice(1, -1)}`
       })
     })
-    assert.deepEqual(listed.sort(), own.map(({ file }) => file).sort())
+    const missing = own.filter(({ file }) => !listed.includes(file))
+    assert.deepEqual(missing.map(({ file }) => `${file}: add its row to docs/audit.md, then run npm run docs`), [])
+    assert.equal(listed.length, own.length)
   })
 })
 
-test('no files import each other in a circle, of types neither', () => {
+test('no import cycles exist, not even of types', () => {
   const imports = new Map(sources.map((source) => [source.file, importedFiles(source)]))
   const circles: string[] = []
   const done = new Set<string>()
@@ -106,7 +108,7 @@ describe('what Node does not document', () => {
     assert.ok(found.length >= 8)
   })
 
-  it('is found however it is written', () => {
+  it('is detected in every notation', () => {
     const rows: readonly (readonly [code: string, ...found: string[]])[] = [
       ['response._header', '_header'],
       ["response['_header'] += 'x'", '_header'],
@@ -142,7 +144,7 @@ describe('what Node does not document', () => {
 })
 
 describe('docs/audit.md', () => {
-  it('has a command that prints every import that is neither relative nor of Node: none', () => {
+  it('has a command that prints every import that is neither relative nor from Node: none', () => {
     const command = /^(grep .*?)(\| grep -v.*?) *# prints nothing$/m.exec(readFileSync(join(root, 'docs/audit.md'), 'utf8'))
     const [, all = '', rest = ''] = command ?? []
     const print = (text: string): string => spawnSync('sh', ['-c', text], { cwd: root, encoding: 'utf8' }).stdout
@@ -153,11 +155,11 @@ describe('docs/audit.md', () => {
 
   it('has the lines of each file and tier: npm run docs writes them', () => {
     const page = renderAudit()
-    assert.match(page, /^[\d,]{6} lines to read first[^]*^Tier 2 has [\d,]+ lines with comments, tier 3 [\d,]+:/m)
+    assert.match(page, /^[\d,]{6} lines to read first[^]*^Tier 2 has [\d,]+ lines with comments, tier 3, .* [\d,]+\./m)
     assertCurrent('audit.md', page)
   })
 
-  it('names every unusual place, and none that is not there', () => {
+  it('names every unusual place, and no other', () => {
     const documented = tableBelow(page, '## What is unusual in the code').flatMap<[string, (string | undefined)[]]>(([what = '', where = '']) => {
       if (where === 'nowhere') return what.split(', ').map((one) => [one, []])
       return [[what, [...where.matchAll(/`([^`]+)`/g)].map(([, file]) => file).sort()]]
@@ -195,7 +197,7 @@ describe('docs/audit.md', () => {
     assert.deepEqual(documented.sort(), found.sort())
   })
 
-  it('names the modules of Node that are used', () => {
+  it('names the Node modules in use', () => {
     const used = sources.flatMap(({ tokens }) =>
       tokens.filter(({ kind, text }) => kind === 'string' && text.startsWith("'node:")).map(({ text }) => text.slice(1, -1)),
     )
@@ -227,7 +229,7 @@ describe('docs/audit.md', () => {
     assert.deepEqual([...new Set(imported)], [documented])
   })
 
-  it('names the environment variables that are read', () => {
+  it('names the environment variables in use', () => {
     const read = sources.filter(({ tokens }) => tokens.some(({ text }) => text === 'env')).flatMap(({ tokens }) =>
       tokens
         .filter(({ kind }) => kind === 'name' || kind === 'string')
@@ -238,7 +240,7 @@ describe('docs/audit.md', () => {
     assert.deepEqual(listed.sort(), [...new Set(read)].map((name) => `\`${name}\``).sort())
   })
 
-  it('names the signals that are listened to', () => {
+  it('names the handled signals', () => {
     const heard = sources.flatMap(({ tokens }) => tokens.map(({ text }) => /^'(SIG[A-Z0-9]+)'$/.exec(text)?.[1] ?? ''))
     const documented = [...sectionBelow('## Signals').matchAll(/`(SIG\w+)`/g)].map(([, name]) => name)
     assert.deepEqual(documented.sort(), [...new Set(heard.filter((name) => name !== ''))].sort())
@@ -286,8 +288,8 @@ export const upload = async ({ readForm }) => {
 `,
 }
 
-test('what is written has the mode that docs/audit.md says', async (t) => {
-  const umask = process.umask(0) // Nothing is taken from the modes.
+test('written files have the modes in docs/audit.md', async (t) => {
+  const umask = process.umask(0) // Do not reduce the modes.
   t.after(() => process.umask(umask))
   const folder = join(temporaryFolder(), 'app')
   initApplication(folder)
@@ -332,7 +334,7 @@ test('what is written has the mode that docs/audit.md says', async (t) => {
   }
 })
 
-/** Has a server write each kind of file. Returns the modes of an upload's folder and file, and what stops the server. */
+/** Makes a server write each kind of file. Returns the modes of an upload's folder and file, and a stop function. */
 async function writeEverything(t: TestContext, folder: string): Promise<{ modeOfUpload: string[]; stop: () => Promise<unknown> }> {
   const file = join(folder, 'svc.json')
   const given = JSON.parse(readFileSync(file, 'utf8')) as object
@@ -374,12 +376,12 @@ function filesBelow(folder: string): string[] {
     .map((entry) => posix.join(posix.relative(root, entry.parentPath), entry.name))
 }
 
-/** Whether a module is named as a string. */
+/** Returns a check whether a module is named as a string. */
 function names(module: string): (tokens: readonly Token[]) => boolean {
   return (tokens) => tokens.some(({ text }) => text === `'${module}'`)
 }
 
-/** Whether a global is called by its name. */
+/** Returns a check whether a global is called by its name. */
 function called(name: string): (tokens: readonly Token[]) => boolean {
   return (tokens) => tokens.some(({ text }, at) => text === name && tokens[at + 1]?.text === '(' && tokens[at - 1]?.text !== '.')
 }
@@ -388,12 +390,12 @@ function follows(tokens: readonly Token[], first: string, second: string): boole
   return tokens.some(({ text }, at) => text === second && tokens[at - 1]?.text === first)
 }
 
-/** The tokens of a source but for comments. */
+/** Returns the tokens of a source except comments. */
 function tokensOf(source: string): Token[] {
   return [...tokenize(source)].filter(({ kind }) => kind !== 'comment')
 }
 
-/** What a file of tier 1 imports, as values or as types, from elsewhere but Node. */
+/** Returns the imports of a tier 1 file, of values or types, from outside tier 1 and Node. */
 function outsideOf(file: string, tokens: readonly Token[]): string[] {
   return tokens.flatMap(({ kind, text }, at) => {
     const after = tokens[at + 1]
@@ -419,10 +421,10 @@ function importedFiles({ file, tokens }: Source): string[] {
     .map(({ text }) => posix.join(posix.dirname(file), text.slice(1, -1)))
 }
 
-/** Objects of Node by the names that they have in the sources. */
+/** Names of Node objects in the sources. */
 const nodeObject = /^(?:socket|response|request|server|stream|incoming)$/
 
-/** The methods of these objects, of their classes and of those that they extend. */
+/** The methods of these objects, including inherited ones. */
 const nodeMethods = new Set([Socket, HttpServer, IncomingMessage, ServerResponse].flatMap(({ prototype }) => {
   const methods: string[] = []
   for (let of: object | null = prototype as object; of !== null && of !== Object.prototype; of = Object.getPrototypeOf(of) as object | null) {
@@ -433,7 +435,7 @@ const nodeMethods = new Set([Socket, HttpServer, IncomingMessage, ServerResponse
   return methods
 }))
 
-/** The uses of what Node does not document, in order: private fields, replaced and borrowed methods, its own events. */
+/** Returns the uses of undocumented Node parts, in order: private fields, replaced and borrowed methods, own events. */
 function undocumented(tokens: readonly Token[]): string[] {
   const open: string[] = []
   return tokens.flatMap(({ kind, text }, at) => {

@@ -1,4 +1,4 @@
-// docs/context.md: its signatures are those of the types.
+// docs/context.md: its signatures match the types.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'

@@ -17,7 +17,7 @@ interface RouteFile {
 }
 
 describe('docs/getting-started.md', () => {
-  it('shows records of the route file as they are', () => {
+  it('shows the exact records of the route file', () => {
     const shown = page.blocks.find(({ above }) => above === 'Some of the records in `routes/board.json`:')
     const file = JSON.parse(source('routes/board.json')) as RouteFile
     const excerpt = JSON.parse(shown?.text ?? '{}') as RouteFile
@@ -30,12 +30,12 @@ describe('docs/getting-started.md', () => {
     assert.deepEqual(JSON.parse(ofApi?.text ?? '{}'), { defaults: api.defaults })
   })
 
-  it('shows lines of the layout as they are', () => {
+  it('shows the exact lines of the layout', () => {
     const shown = page.blocks.find(({ text }) => text.startsWith("@if UFlash('board')"))
     assert.ok(shown !== undefined && source('routes/board/layout.html').includes(shown.text))
   })
 
-  it('has a program that prints the token of its curl lines', () => {
+  it('has a program that prints the token in its curl lines', () => {
     const file = join(temporaryFolder(), 'token.mjs')
     writeFileSync(file, shownFiles(page)['token.mjs'] ?? '')
     const printed = execFileSync(process.execPath, [file], { encoding: 'utf8' }).trim()

@@ -5,7 +5,7 @@ import { endpoints } from '../access/support.ts'
 import { root } from '../support/markdown.ts'
 import { document, examplesOf, jsonBodies, operationOf, operations } from '../support/openapi-document.ts'
 
-// Whether it is valid, and whether answers fit its schemas, is looked at in test/external, with a validator.
+// test/external checks with a validator that it is valid, and that responses match its schemas.
 describe('docs/openapi.json', () => {
   it('has the version of package.json', () => {
     const { version } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8')) as { version: string }
@@ -18,7 +18,7 @@ describe('docs/openapi.json', () => {
     assert.deepEqual(described.sort(), expected.sort())
   })
 
-  it('says which endpoints need a login, and which refuse other sites', () => {
+  it('marks the endpoints that need a login, and those that refuse other sites', () => {
     for (const { name, auth, change } of endpoints) {
       const { security, responses } = operationOf(name)
       const ways = name === 'svc.metrics' ? [{ admin: [] }, { metrics: [] }] : [{ admin: [] }]
@@ -33,7 +33,7 @@ describe('docs/openapi.json', () => {
     for (const media of jsonBodies()) assert.notEqual(examplesOf(media).length, 0, JSON.stringify(media))
   })
 
-  it('has every schema that it names, and names every one that it has', () => {
+  it('has every schema that it references, and no unused one', () => {
     const named = [...JSON.stringify(document).matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(([, name]) => name)
     assert.deepEqual([...new Set(named)].sort(), Object.keys(document.components.schemas).sort())
   })

@@ -5,7 +5,7 @@ import { statusesOfConnection } from '../support/errors-page.ts'
 import { exchange, parseAnswer } from '../support/raw.ts'
 
 describe('docs/errors.md', () => {
-  it('is right about what is answered on the connection', async (t) => {
+  it('is right about responses on the connection', async (t) => {
     const { port, lines } = await startApplication(t, {}, { 'server.header_timeout_s': 1 })
     const late = exchange(port, 'GET / HTTP/1.1\r\nHost: a\r\n')
     const large = await exchange(port, `GET / HTTP/1.1\r\nHost: a\r\nX-Large: ${'x'.repeat(17_000)}\r\n\r\n`)

@@ -5,8 +5,8 @@ import fsPromises from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import { basename, join, posix } from 'node:path'
 import { describe, it, test, type TestContext } from 'node:test'
-import { createApp } from '../../lib/app.ts'
-import { initApplication } from '../../lib/cli/init.ts'
+import { createApp } from '../support/app.ts'
+import { initApplication } from '../../lib/commands/init.ts'
 import { loadConfig, type LoadedConfig } from '../../lib/config/load.ts'
 import { csrfReasons } from '../../lib/csrf/check.ts'
 import { errorCodes } from '../../lib/http/errors.ts'
@@ -23,7 +23,7 @@ import { until } from '../support/until.ts'
 
 const pages = readPages()
 const quiet = { 'server.port': 0, 'log.console': false }
-/** The smallest picture that every program can read: 1 by 1 pixel. */
+/** The smallest picture that every program can read: 1 by 1 pixels. */
 const png = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
   'base64',
@@ -48,7 +48,7 @@ describe('every document', () => {
     assert.deepEqual(dead, [])
   })
 
-  it('is in the index by question, docs/README.md, but for decisions and the index itself', () => {
+  it('is in the index by question, docs/README.md, except decisions and the index itself', () => {
     const listed = new Set(links(readPage('docs/README.md')).map((link) => posix.join('docs', link.split('#')[0] ?? '')))
     const asked = pages.map(({ file }) => file).filter((file) => /^docs\/(?!decisions\/|README)/.test(file))
     assert.deepEqual(asked.filter((file) => !listed.has(file)), [])
@@ -75,7 +75,7 @@ describe('every document', () => {
 
   it('names npm scripts that exist', () => {
     const { scripts: own } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8')) as { scripts: object }
-    const scripts = { ...own, check: 'of an application that init --ts makes' }
+    const scripts = { ...own, check: 'of an application made by init --ts' }
     for (const page of pages) {
       const text = page.prose + page.blocks.map((block) => block.text).join('')
       for (const [, name = ''] of text.matchAll(/npm run ([a-z:]+)/g)) {
@@ -87,7 +87,7 @@ describe('every document', () => {
 
 describe('the curl lines', () => {
   for (const file of ['README.md', 'docs/getting-started.md']) {
-    it(`of ${file} print what stands there`, async (t) => {
+    it(`of ${file} print what the page shows`, async (t) => {
       const page = readPage(file)
       const folder = temporaryFolder()
       for (const name of ['svc.json', 'routes']) cpSync(new URL(name, root), join(folder, name), { recursive: true })
@@ -105,7 +105,7 @@ describe('the curl lines', () => {
     })
   }
 
-  it('of docs/routes-and-actions.md print what stands there', async (t) => {
+  it('of docs/routes-and-actions.md print what the page shows', async (t) => {
     const page = readPage('docs/routes-and-actions.md')
     const { folder, url, app } = await startApplication(t, shownFiles(page), { 'paths.public': 'public' })
     assert.deepEqual(app.warnings(), [])
@@ -113,7 +113,18 @@ describe('the curl lines', () => {
     await runCurlLines(page, { 8080: url }, folder)
   })
 
-  it('of docs/security.md print what stands there', async (t) => {
+  it('of docs/configuration.md print what the page shows', async (t) => {
+    const page = readPage('docs/configuration.md')
+    const { 'svc.json': config = '', ...files } = shownFiles(page)
+    const [, name = '', value] = /`(\w+)=(smtp:[^`]+)`/.exec(page.prose) ?? []
+    process.env[name] = value
+    t.after(() => delete process.env[name])
+    const { url, folder, app } = await startApplication(t, files, JSON.parse(config) as Record<string, unknown>)
+    assert.deepEqual(app.warnings(), [])
+    await runCurlLines(page, { 8080: url }, folder)
+  })
+
+  it('of docs/security.md print what the page shows', async (t) => {
     const page = readPage('docs/security.md')
     const { 'svc.json': config = '', ...files } = shownFiles(page)
     const { url, folder, app } = await startApplication(t, files, JSON.parse(config) as Record<string, unknown>)
@@ -122,7 +133,7 @@ describe('the curl lines', () => {
     await runCurlLines(page, { 8080: url }, folder)
   })
 
-  it('are refused where the test could not run them as curl would', async () => {
+  it('are refused if the test cannot run them as curl would', async () => {
     const place = { origin: 'http://127.0.0.1:1', folder: '.' }
     await assert.rejects(curl('wget http://localhost:8080/', place), /begins with curl/)
     await assert.rejects(curl('curl --compressed http://localhost:8080/', place), /does not know --compressed/)
@@ -162,7 +173,7 @@ describe('docs/asvs.md', () => {
 describe('docs/recipes/members.md', () => {
   const page = readPage('docs/recipes/members.md')
 
-  it('has an application that works as a browser would go through it', async (t) => {
+  it('has an application that works in a browser', async (t) => {
     const { url, app, folder } = await startApplication(t, shownFiles(page))
     assert.deepEqual(app.warnings(), [])
     await runCurlLines(page, { 8080: url }, folder)
@@ -184,18 +195,26 @@ describe('docs/recipes/members.md', () => {
     assert.equal(counted.text, '{"clicks":1}')
     const [, signature = ''] = (browser.fields['_resource_id'] ?? '').split('.')
     const forged = `${Buffer.from('8|1').toString('base64')}.${signature}`
-    assert.equal((await browser.send('/notes', { _resource_id: forged, text: 'x' })).headers['location'], '/notes')
+    assert.equal((await browser.send('/notes', { _resource_id: forged, text: 'x' })).status, 404)
     assert.doesNotMatch(await browser.open('/notes'), /Saved/)
+    assert.equal((await browser.send('/notes', { _csrf: 'of an old page', text: 'x' })).headers['location'], '/notes')
+    assert.match(await browser.open('/notes'), /<p>This form does not belong to your session\.[^]*value="Buy tea"/)
 
     assert.equal((await browser.send('/logout', {})).headers['location'], '/login')
     assert.equal((await request(`${url}/notes`, { headers: { cookie: headers.cookie } })).status, 302)
+    const wanted = '/login?next=/notes%3Fday%3D7'
+    await browser.open(wanted)
+    assert.equal((await browser.send(wanted, { name: 'ann', password: 'wrong' })).headers['location'], wanted)
+    await browser.open(wanted)
+    const right = { name: 'ann', password: 'correct-horse' }
+    assert.equal((await browser.send(wanted, right)).headers['location'], '/notes?day=7')
   })
 })
 
 describe('docs/routes-and-actions.md', () => {
   const page = readPage('docs/routes-and-actions.md')
 
-  it('gives the routes of its matching table their names', async (t) => {
+  it('has a correct table of matches', async (t) => {
     const files = { ...shownFiles(page), 'users.mjs': '', 'greeting.html': '' }
     const answer = 'export default ({ route }) => route.name; export const me = ({ route }) => route.name'
     files['users.mjs'] = `${answer}; export { me as add, me as file }`
@@ -216,12 +235,12 @@ describe('docs/errors.md', () => {
     assertCurrent('errors.md', renderErrors())
   })
 
-  it('has a code for every HttpError of the server, and none that nobody uses', () => {
+  it('has a code for every HttpError of the server, and no unused one', () => {
     const used = [...usedCodes().keys(), ...Object.keys(statusesOfConnection)]
     assert.deepEqual(used.sort(), Object.keys(errorCodes).sort())
   })
 
-  it('is right about what is replied without being thrown: always as JSON', async (t) => {
+  it('is right about replies that are not thrown: always JSON', async (t) => {
     const middleware = {
       csrf_invalid: 'SVC_MwCsrfCheck',
       csrf_requires_session: 'SVC_MwCsrf',
@@ -251,7 +270,7 @@ describe('docs/architecture.md', () => {
     .flatMap(({ file, imports: targets }) => targets.map((to) => ({ file, from: roomOf(file), to: roomOf(to) })))
     .filter(({ from, to }) => from !== to)
 
-  it('names every room that the server is made of', () => {
+  it('names every room of the server', () => {
     const used = new Set(imports.flatMap(({ from, to }) => [from, to]))
     assert.deepEqual([...used].sort(), order.flat().sort())
     for (const room of used) assert.match(page.prose, new RegExp(`\`lib/${room}(?:/|\\.ts)\``))
@@ -280,7 +299,7 @@ describe('docs/troubleshooting.md on the built-in middleware', () => {
     assert.deepEqual(reasons, Object.keys(csrfReasons))
   })
 
-  it('explains every warning of the settings, and none that is never given', async (t) => {
+  it('explains every warning of the settings, and no other', async (t) => {
     const { privateKey } = generateKeyPairSync('ed25519')
     const key = privateKey.export({ type: 'pkcs8', format: 'pem' })
     const given: readonly object[] = [
@@ -305,7 +324,7 @@ describe('docs/troubleshooting.md on the built-in middleware', () => {
     compareWithRows(warnings, texts.map((text) => patternOf(text)))
   })
 
-  it('explains every line of the log, and none that is never written', async (t) => {
+  it('explains every log line, and no other', async (t) => {
     const lines = [...(await linesOfMiddleware(t)), ...(await linesOfStores(t))]
     const rows = tableBelow(page, '## Lines of the built-in middleware')
     compareWithRows(lines, rows.flatMap(([cell = '']) => {
@@ -315,7 +334,7 @@ describe('docs/troubleshooting.md on the built-in middleware', () => {
   })
 })
 
-test('SECURITY.md and CHANGELOG.md know the version of package.json', () => {
+test('SECURITY.md and CHANGELOG.md name the version of package.json', () => {
   const { version } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8')) as { version: string }
   assert.ok(readPage('CHANGELOG.md').prose.includes(`\n## [${version}]`))
   assert.ok(readPage('SECURITY.md').prose.includes(`| ${version.replace(/\d+$/, 'x')} | yes |`))
@@ -332,7 +351,7 @@ async function start(t: TestContext, loaded: LoadedConfig): Promise<string> {
   return url
 }
 
-/** What a text of a table stands for; `...` is any text. */
+/** Returns the pattern for a text of a table; `...` is any text. */
 function patternOf(text: string, before = ''): RegExp {
   const parts = text.split('...').map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
   return new RegExp(`^${before}${parts.join('[^]*')}$`)
@@ -343,13 +362,13 @@ function compareWithRows(texts: readonly string[], rows: readonly RegExp[]): voi
   assert.deepEqual(rows.filter((row) => !texts.some((text) => row.test(text))), [])
 }
 
-/** The lines of WARN and ERROR of module `error`: level and message. */
+/** Returns level and message of the WARN and ERROR lines of module `error`. */
 function problemsOf({ lines }: Pick<TestApplication, 'lines'>): string[] {
   const found = lines().map((line) => /^\[[^\]]+\] \[(WARN|ERROR) *\] \[error\] (.*)$/.exec(line))
   return found.flatMap((match) => (match === null ? [] : [withoutRequestId(`${match[1]} ${match[2]}`)]))
 }
 
-/** What the middleware and the helpers log when routes and actions use them wrongly in every way. */
+/** Returns the log lines of middleware and helpers that are used wrongly in every way. */
 async function linesOfMiddleware(t: TestContext): Promise<string[]> {
   const actions = {
     check: ['SVC_MwCsrfCheck', '() => 1'],
@@ -378,14 +397,14 @@ async function linesOfMiddleware(t: TestContext): Promise<string[]> {
     'a.mjs': entries.map(([name, [, text]]) => `export const ${name} = ${text}\n`).join(''),
   })
   for (const name of Object.keys(actions)) {
-    await request(`${application.url}/${name}`, { method: 'POST' }).catch(() => {}) // One ends with its connection.
+    await request(`${application.url}/${name}`, { method: 'POST' }).catch(() => {}) // One closes its connection.
   }
   const secure = await startSessions(t, { cookie: '__Host-a' })
   await request(`${secure.url}/set`)
   return [...problemsOf(application), ...problemsOf(secure)]
 }
 
-/** What stores log when they are full, damaged, or cannot be read or written. */
+/** Returns the log lines of stores that are full, damaged, unreadable or not writable. */
 async function linesOfStores(t: TestContext): Promise<string[]> {
   const full = await startSessions(t, { max: 1 })
   for (let count = 0; count < 3; count += 1) await request(`${full.url}/set`)
@@ -439,7 +458,7 @@ async function startSessions(t: TestContext, session: object): Promise<TestAppli
 
 type Answer = Awaited<ReturnType<typeof request>>
 
-/** A browser as far as forms need one: it keeps the last cookie, and the hidden fields of the page that it shows. */
+/** A minimal browser for forms: it keeps the last cookie, and the hidden fields of the current page. */
 function createBrowser(origin: string): {
   readonly cookie: string
   readonly fields: Record<string, string>

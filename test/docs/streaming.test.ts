@@ -13,13 +13,13 @@ const page = readPage('docs/streaming.md')
 const files = { 'package.json': { type: 'module' }, ...shownFiles(page) }
 
 describe('docs/streaming.md', () => {
-  it('has curl lines that print what stands there', async (t) => {
+  it('has curl lines that print what the page shows', async (t) => {
     const { url, folder, app } = await startApplication(t, files)
     assert.deepEqual(app.warnings(), [])
     await runCurlLines(page, { 8080: url }, folder)
   })
 
-  it('shows how a stream begins', async (t) => {
+  it('shows the start of a stream', async (t) => {
     cutAtEnd(t)
     const { port, url } = await startApplication(t, files)
     await request(`${url}/messages`, { method: 'POST', body: 'text=Hello', headers: form })
@@ -32,12 +32,12 @@ describe('docs/streaming.md', () => {
     assert.match(lines, new RegExp(`^${shown.replace(/[{}[\]]/g, '\\$&').replaceAll('...', '\\d+')}$`))
   })
 
-  it('has a WebSocket that publishes texts and closes on others', async (t) => {
+  it('has a WebSocket that publishes texts and closes on other messages', async (t) => {
     cutAtEnd(t)
     const { port } = await startApplication(t, files)
     const client = await openWebSocket(t, port, '/messages/socket')
     client.say('Hello')
-    assert.match(await client.hear(), /^\{"id":\d+,"data":\{"text":"Hello"\}\}$/)
+    assert.match(await client.hear(), /^\{"event":"message","id":\d+,"data":\{"text":"Hello"\}\}$/)
     client.say('x'.repeat(501))
     assert.deepEqual(await client.closing(), [1008, 'A text of at most 500 characters'])
   })
@@ -50,7 +50,7 @@ describe('docs/streaming.md', () => {
     assert.deepEqual(pools.filter((key) => !keys.includes(key)), [])
   })
 
-  it('lists what a WebSocket can do', async (t) => {
+  it('lists the members of a WebSocket', async (t) => {
     cutAtEnd(t)
     const { port, lines } = await startApplication(t, {
       'routes/a.json': [{ name: 'a', url: '/', action: 'a.mjs' }],
@@ -63,13 +63,13 @@ describe('docs/streaming.md', () => {
     const members = lines().join('\n').match(/members (.*)/)?.[1]?.split(',') ?? []
     const internal = ['constructor', 'start', 'beat', 'drained']
     const cells = tableBelow(page, '## WebSockets').map(([cell = '']) => /^`(\w+)/.exec(cell)?.[1] ?? cell)
-    const documented = cells.slice(cells.indexOf('member of `ws`') + 2) // behind the handlers, the head and its line
+    const documented = cells.slice(cells.indexOf('member of `ws`') + 2) // after the handlers, the head and its line
     assert.deepEqual(documented.sort(), members.filter((name) => !internal.includes(name)).sort())
   })
 })
 
 describe('docs/troubleshooting.md on events and WebSockets', () => {
-  it('explains every line of the log, and none that is never written', async (t) => {
+  it('explains every log line, and no other', async (t) => {
     cutAtEnd(t)
     const rows = tableBelow(readPage('docs/troubleshooting.md'), '## Lines of events and WebSockets')
     const patterns = rows.flatMap(([cell = '']) => {
@@ -89,14 +89,14 @@ function patternOf(level: string, module: string, text: string): RegExp {
   return new RegExp(`^${level} ${module} ${parts.join('.*')}$`)
 }
 
-/** Level, module and message of what is WARN or ERROR; that of the admin panel aside. */
+/** Level, module and message of WARN and ERROR lines, except those of the admin panel. */
 function problemsOf({ lines }: TestApplication): string[] {
   const found = lines().map((line) => /^\[[^\]]+\] \[(WARN|ERROR) *\] \[(?!server)(\w+)\] (.*)$/.exec(line))
-  // A slow machine may hold up the event loop, which module metrics says.
+  // On a slow machine module metrics may report a delayed event loop.
   return found.flatMap((match) => (match === null || match[2] === 'metrics' ? [] : [withoutRequestId(match.slice(1).join(' '))]))
 }
 
-/** Limits that are reached, handlers and listeners that fail, a client that is sent too much. */
+/** Reaches limits, lets handlers and listeners fail, and sends a client too much. */
 async function linesOfWaits(t: TestContext): Promise<string[]> {
   const routes = ['poll', 'stream', 'publish', 'late'].map((name) => ({ name, url: `/${name}`, action: `a.mjs@${name}` }))
   const sockets = ['full', 'broken'].map((name) => ({ name, url: `/${name}`, action: `${name}.mjs` }))
@@ -117,7 +117,7 @@ async function linesOfWaits(t: TestContext): Promise<string[]> {
   const refusing: TestApplication[] = []
   for (const path of ['/poll', '/stream', '/full']) {
     const none = { pool_rest: { workers_longpoll: 0, workers_sse: 0 }, pool_ws: { workers: 0 } }
-    const one = await startApplication(t, given, none) // Each writes at most one such line a second.
+    const one = await startApplication(t, given, none) // Each server writes at most one such line a second.
     const refused = path === '/full' ? new WebSocketClient(t, one.port).handshake(path) : request(one.url + path)
     assert.equal((await refused).status, 503)
     refusing.push(one)
@@ -134,7 +134,7 @@ async function linesOfWaits(t: TestContext): Promise<string[]> {
   return [...refusing.flatMap(problemsOf), ...problemsOf(application)]
 }
 
-/** What events are given that they cannot take. */
+/** Passes invalid arguments to events. */
 async function linesOfWrongUse(t: TestContext): Promise<string[]> {
   const wrong = {
     source: "({ longPoll }) => longPoll('a')",

@@ -1,4 +1,4 @@
-// docs/typescript.md: the application that it shows compiles, answers as it says, and passes a test.
+// docs/typescript.md: its application compiles, replies as shown, and passes a test.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -6,8 +6,8 @@ import { symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { createApp } from '../../lib/app.ts'
-import { initApplication, typeScriptFiles } from '../../lib/cli/init.ts'
+import { createApp } from '../support/app.ts'
+import { initApplication, typeScriptFiles } from '../../lib/commands/init.ts'
 import { loadConfig } from '../../lib/config/load.ts'
 import { parseAction } from '../../lib/routing/action.ts'
 import { writeFiles } from '../support/application.ts'
@@ -17,7 +17,7 @@ import { readPage, root, shownFiles } from '../support/markdown.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const page = readPage('docs/typescript.md')
-/** A test of the page's application, as `docs/testing.md` has one in JavaScript. */
+/** A test of the page's application, like the one in `docs/testing.md`. */
 const testOfNotes = `import assert from 'node:assert/strict'
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -45,7 +45,7 @@ test('keeps a note', async () => {
 })
 `
 const path = (file: string): string => fileURLToPath(new URL(file, root))
-/** Compiled, on Node 20, the server runs no TypeScript. */
+/** On Node 20 the compiled server cannot run TypeScript. */
 const runsTypeScript = parseAction('a.ts').kind === 'module'
 
 async function run(args: readonly string[], cwd: string): Promise<{ status: number; output: string }> {
@@ -65,12 +65,12 @@ describe('docs/typescript.md', () => {
     symlinkSync(path('node_modules'), join(folder, 'node_modules'))
   })
 
-  it('compiles as init --ts has it checked', async () => {
+  it('compiles with the settings of init --ts', async () => {
     assert.deepEqual(await run([path('node_modules/typescript/bin/tsc'), '-p', folder], folder), { status: 0, output: '' })
   })
 
-  it('answers as it says', async (t) => {
-    if (!runsTypeScript) return t.diagnostic('this Node runs no TypeScript')
+  it('replies as shown', async (t) => {
+    if (!runsTypeScript) return t.diagnostic('this Node cannot run TypeScript')
     const app = createApp({ loaded: loadConfig(join(folder, 'svc.json'), { 'server.port': 0, 'log.console': false }) })
     t.after(async () => {
       await app.stop()
@@ -81,8 +81,8 @@ describe('docs/typescript.md', () => {
     await runCurlLines(page, { 8081: url }, folder)
   })
 
-  it('passes a test that is run as it says', async (t) => {
-    if (!runsTypeScript) return t.diagnostic('this Node runs no TypeScript')
+  it('passes a test run as described', async (t) => {
+    if (!runsTypeScript) return t.diagnostic('this Node cannot run TypeScript')
     const compiled = process.env['SVC_TEST_TARGET'] === 'dist'
     const register = path(compiled ? 'dist/register.js' : 'lib/register.ts')
     const options = compiled ? [] : optionsOfTarget()

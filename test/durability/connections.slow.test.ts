@@ -52,5 +52,5 @@ test('10,000 connections of one address over its limit: another one is served as
   await until(async () => (await status()).connections.active === limit + 1) // The server may yet learn of an end.
   assert.equal((await status()).connections.refused, attempts - limit)
   assert.ok(served > 100, `${served} requests were served meanwhile`)
-  assert.match(server.stdout(), /refused a connection from 127\.0\.0\.2: it has 50 already \(and \d+ more/)
+  assert.match(server.stdout(), /refused a connection from 127\.0\.0\.2: it already has 50 open \(and \d+ more/)
 })

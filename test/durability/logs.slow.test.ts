@@ -45,14 +45,16 @@ test('every line is there once, in its order, through rotations, logrotate, SIGT
   const folder = newFolder()
   const first = await start(t, folder)
   await ask(`${first.url}/lines?from=0&count=20000`)
+  const reopened = (): number => first.launched.stdout().split('Reopened').length
   for (let round = 0; round < 3; round += 1) {
     const from = 20_000 + round * 5000
     const burst = ask(`${first.url}/lines?from=${from}&count=4999`)
     renameSync(join(first.logs, 'svc.log'), join(first.logs, `svc.log.moved${round}`))
     renameSync(join(first.logs, 'access.log'), join(first.logs, `access.log.moved${round}`))
+    const before = reopened()
     first.launched.child.kill('SIGUSR2')
     await burst
-    await until(() => first.launched.stdout().split('Reopened').length === 3 * (round + 1) + 1) // One for each log.
+    await until(() => reopened() >= before + 3) // One for each log. On a slow machine a missing file was seen before.
     await ask(`${first.url}/one/${from + 4999}`)
   }
   const counts = await logCounts(first.url)

@@ -1,7 +1,7 @@
 // A server that is restarted under load, on a socket that the service manager keeps: publishers, cursors and queue clients.
 import assert from 'node:assert/strict'
 import { Agent, request } from 'node:http'
-import { applicationFolder } from '../cli/application-folder.ts'
+import { applicationFolder } from '../support/application-folder.ts'
 import { serviceManager } from '../support/service-manager.ts'
 import { until } from '../support/until.ts'
 

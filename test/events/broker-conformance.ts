@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import type { Broker, ChannelEvent, ChannelGap } from '../../lib/events/broker.ts'
 import { until } from '../support/until.ts'
 
-/** The clocks that a broker under test runs on, in milliseconds. */
+/** The clocks of a broker under test, in milliseconds. */
 export interface BrokerClocks {
   readonly now: () => number
   readonly wallNow: () => number
@@ -12,10 +12,10 @@ export interface BrokerClocks {
 const limits = { maxEvents: 3, maxAgeMs: 1000 }
 const nothing = { events: [], gap: false }
 
-/** The text of an event that a listener got, `gap` for a gap. */
+/** The text of an event that a listener received, `gap` for a gap. */
 export const textOf = (heard: ChannelEvent | ChannelGap): string => ('gap' in heard ? 'gap' : heard.text)
 
-/** What holds for every broker, whatever it lies on. `make` gives an empty one. */
+/** Tests the contract of every broker. `make` returns an empty one. */
 export function describeBroker(name: string, make: (clocks: BrokerClocks) => Broker | Promise<Broker>): void {
   async function begin() {
     const clock = { time: 5000 }
@@ -29,7 +29,7 @@ export function describeBroker(name: string, make: (clocks: BrokerClocks) => Bro
   }
 
   describe(`${name}: channels`, () => {
-    it('give ids that are safe integers and grow, and keep the events in order', async () => {
+    it('assign growing safe integers as ids, and keep the events in order', async () => {
       const { broker, publish, textsSince } = await begin()
       const before = await broker.read('c', undefined)
       assert.deepEqual([before.events, before.gap], [[], false])
@@ -45,7 +45,7 @@ export function describeBroker(name: string, make: (clocks: BrokerClocks) => Bro
       assert.deepEqual(await broker.read('c', undefined), { ...nothing, lastId: ids[2] })
     })
 
-    it('are told apart by name', async () => {
+    it('are distinguished by name', async () => {
       const { broker, publish, textsSince, take } = await begin()
       const a = await publish('"a"', 'a')
       assert.deepEqual(await textsSince(a - 1, 'a'), ['"a"'])
@@ -53,7 +53,7 @@ export function describeBroker(name: string, make: (clocks: BrokerClocks) => Bro
       assert.equal(await take('a'), undefined, 'a queue of the same name is another source')
     })
 
-    it('say that there is a gap where an id is older than what is kept, or ahead of it, and give no event again', async () => {
+    it('report a gap if an id is older than the kept events, or ahead of them, and return no event twice', async () => {
       const { broker, publish } = await begin()
       const first = await publish('1')
       let last = first
@@ -71,7 +71,7 @@ export function describeBroker(name: string, make: (clocks: BrokerClocks) => Bro
       assert.deepEqual(await gapAfter(Infinity), [true, ''])
     })
 
-    it('drop what is too old', async () => {
+    it('drop expired events', async () => {
       const { broker, clock, publish, textsSince } = await begin()
       const first = await publish('1')
       clock.time += 600
@@ -87,7 +87,7 @@ export function describeBroker(name: string, make: (clocks: BrokerClocks) => Bro
       assert.deepEqual(await broker.read('c', first), { events: [], lastId: second, gap: true })
     })
 
-    it('keep the cursor of who came before the first event', async () => {
+    it('keep a cursor from before the first event', async () => {
       const { broker, clock, publish } = await begin()
       const { lastId } = await broker.read('c', undefined)
       clock.time += 5000
@@ -100,7 +100,7 @@ export function describeBroker(name: string, make: (clocks: BrokerClocks) => Bro
       assert.deepEqual(await broker.read('other', other.lastId), { ...nothing, lastId: other.lastId })
     })
 
-    it('keep as much as the last publisher said, for ever where no age is given', async () => {
+    it('apply the limits of the last publisher, forever without an age', async () => {
       const { broker, clock, textsSince } = await begin()
       const publish = (text: string, maxEvents: number) => broker.publish('c', text, { maxEvents, maxAgeMs: Infinity })
       const first = await publish('1', 10)
@@ -113,7 +113,7 @@ export function describeBroker(name: string, make: (clocks: BrokerClocks) => Bro
       assert.equal((await broker.read('c', first + 3)).gap, false)
     })
 
-    it('have any name and take any JSON on one line', async () => {
+    it('can have any name and accept any JSON on one line', async () => {
       const { broker } = await begin()
       const many = { maxEvents: 1000, maxAgeMs: 1000 }
       for (const name of ['a b', ':', 'a\0\r\n', 'ä😀', '\ud800', '\udc00\ud800', '\uffff', '\uffff"a"', '{a}', '*']) {
@@ -137,7 +137,7 @@ export function describeBroker(name: string, make: (clocks: BrokerClocks) => Bro
       }
     })
 
-    it('tell a listener of each event from then on, once and in order, until it unsubscribes', async () => {
+    it('call a listener with each event from then on, once and in order, until it unsubscribes', async () => {
       const { broker, publish } = await begin()
       await publish('0')
       const heard: string[] = []
@@ -155,7 +155,7 @@ export function describeBroker(name: string, make: (clocks: BrokerClocks) => Bro
       assert.deepEqual(heardByOther, ids)
     })
 
-    it('tell listeners that come and go at once what follows, and nothing once they have gone', async () => {
+    it('call listeners that come and go at once with later events, and never after they have gone', async () => {
       const { broker, publish } = await begin()
       const visit = async (turn: number): Promise<void> => {
         const heard: number[] = []
@@ -174,7 +174,7 @@ export function describeBroker(name: string, make: (clocks: BrokerClocks) => Bro
   })
 
   describe(`${name}: queues`, () => {
-    it('give each event once, the oldest first', async () => {
+    it('return each event once, oldest first', async () => {
       const { push, take } = await begin()
       assert.equal(await take(), undefined)
       for (const text of ['1', '2']) await push(text)
@@ -183,14 +183,14 @@ export function describeBroker(name: string, make: (clocks: BrokerClocks) => Bro
       assert.equal(await take('other'), '"x"')
     })
 
-    it('say how many are left, whoever takes', async () => {
+    it('report how many are left, whoever takes', async () => {
       const { broker, push } = await begin()
       for (const text of ['1', '2', '3']) await push(text)
       const taken = [await broker.take('q'), await broker.take('q'), await broker.take('q')]
       assert.deepEqual(taken.map((event) => event?.left), [2, 1, 0])
     })
 
-    it('do not give again what was handed out, and keep the rest', async () => {
+    it('do not return delivered events again, and keep the rest', async () => {
       const { broker, push, take } = await begin()
       for (const text of ['1', '2', '3']) await push(text)
       const [first, second] = [await broker.take('q'), await broker.take('q')]
@@ -202,7 +202,7 @@ export function describeBroker(name: string, make: (clocks: BrokerClocks) => Bro
       assert.equal(broker.dropped, 0)
     })
 
-    it('give again what was put back, before the others', async () => {
+    it('return events that were put back, before the others', async () => {
       const { broker, push, take } = await begin()
       for (const text of ['1', '2', '3']) await push(text)
       const first = await broker.take('q')
@@ -221,7 +221,7 @@ export function describeBroker(name: string, make: (clocks: BrokerClocks) => Bro
       assert.deepEqual([await take(), await take(), await take(), await take()], ['3', '4', '5', undefined])
     })
 
-    it('drop what is too old, put back or not, and count it', async () => {
+    it('drop expired events, put back or not, and count them', async () => {
       const { broker, clock, push, take } = await begin()
       await push('1')
       const event = await broker.take('q')
@@ -239,7 +239,7 @@ export function describeBroker(name: string, make: (clocks: BrokerClocks) => Bro
       assert.equal(await take(), undefined)
     })
 
-    it('tell listeners that there may be something', async () => {
+    it('notify listeners that there may be an event', async () => {
       const { broker, push } = await begin()
       let calls = 0
       const unsubscribe = await broker.onAvailable('q', () => (calls += 1))
@@ -260,7 +260,7 @@ export function describeBroker(name: string, make: (clocks: BrokerClocks) => Bro
       assert.equal(calls, 0)
     })
 
-    it('give nothing twice to many that take at once', async () => {
+    it('return no event twice to concurrent takers', async () => {
       const { broker } = await begin()
       const many = { maxEvents: 1000, maxAgeMs: 1000 }
       for (let count = 0; count < 200; count++) await broker.push('q', String(count), many)
@@ -272,7 +272,7 @@ export function describeBroker(name: string, make: (clocks: BrokerClocks) => Bro
   })
 
   describe(`${name}: its end`, () => {
-    it('keeps names in use and lets go of those that nobody has used for long', async () => {
+    it('keeps names in use and drops those unused for long', async () => {
       const { broker, clock, publish, push, take } = await begin()
       const heard: string[] = []
       await broker.subscribe('heard', (one) => heard.push(textOf(one)))

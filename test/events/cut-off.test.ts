@@ -1,4 +1,4 @@
-// What those who wait are told while the broker cannot reach the other processes, and what becomes of calls that fail.
+// Waiting requests while the broker cannot reach the other processes, and calls that fail.
 import assert from 'node:assert/strict'
 import { get as httpGet } from 'node:http'
 import { describe, it, type TestContext } from 'node:test'
@@ -12,11 +12,11 @@ import { eventServer, type EventServerOptions } from './event-server.ts'
 
 const away = new HttpError(503, 'shared_away', 'the engine is away', { headers: { 'Retry-After': '1' } })
 
-/** A broker that says when it takes, and can tell of holes. */
+/** A broker that records its takes, and can report gaps. */
 class WatchedBroker extends DelayedBroker {
   takes = 0
   hasHole = false
-  /** The answer to the take with this number is kept back. */
+  /** The number of the take whose answer is held back. */
   gateAt = 0
   gate: Gate | undefined = undefined
 
@@ -73,7 +73,7 @@ async function begin(t: TestContext, options: EventServerOptions = {}) {
 }
 
 describe('a broker that is cut off', () => {
-  it('ends every wait with its empty answer, and later ones are told why', async (t) => {
+  it('ends every wait with its empty response, and later ones fail with the reason', async (t) => {
     const { broker, get, open, held, channel, requests, logged } = await begin(t, { restPool: { workersLongPoll: 3, workersSse: 1 } })
     const id = await channel.publish('before')
     const stream = await open('/sse')
@@ -103,7 +103,7 @@ describe('a broker that is cut off', () => {
     assert.equal(requests.restPool.queue, 0)
   })
 
-  it('leaves functions of the server subscribed', async (t) => {
+  it('keeps listeners of the server subscribed', async (t) => {
     const { broker, channel } = await begin(t)
     const heard: unknown[] = []
     channel.subscribe(({ data }) => heard.push(data))
@@ -114,7 +114,7 @@ describe('a broker that is cut off', () => {
     await until(() => heard.length === 1)
   })
 
-  it('is not waited for by one that was about to wait', async (t) => {
+  it('also ends a request that was about to wait', async (t) => {
     const { broker, get } = await begin(t)
     for (const [path, call] of [['/poll', 'read'], ['/poll', 'subscribe'], ['/queue', 'take']] as const) {
       const gate = broker.hold(call)
@@ -130,7 +130,7 @@ describe('a broker that is cut off', () => {
 })
 
 describe('a listener', () => {
-  it('is subscribed when the broker can do it again', async (t) => {
+  it('is subscribed once the broker is back', async (t) => {
     t.after(() => t.mock.timers.reset()) // Before the server is stopped.
     const { broker, channel, logged } = await begin(t)
     const heard: unknown[] = []
@@ -151,7 +151,7 @@ describe('a listener', () => {
     assert.deepEqual(logged, ['error: channel "c" could not be subscribed to: the broker is not there'])
   })
 
-  it('of a poll or stream is told of a hole in what was heard', async (t) => {
+  it('of a poll or stream gets a gap when events were missed', async (t) => {
     const { broker, get, open, held, channel } = await begin(t)
     const heard: unknown[] = []
     channel.subscribe(({ data }) => heard.push(data))
@@ -175,7 +175,7 @@ describe('a listener', () => {
 })
 
 describe('a publish and a push that fail', () => {
-  it('are logged, not too often, and end no process that does not wait for them', async (t) => {
+  it('are logged, at a limited rate, and do not crash a process that ignores them', async (t) => {
     const { broker, get, logged } = await begin(t)
     broker.broken = true
     for (let count = 0; count < 5; count++) assert.equal((await get('/careless')).text, 'done')
@@ -187,8 +187,8 @@ describe('a publish and a push that fail', () => {
   })
 })
 
-describe('events of a queue that many wait for', () => {
-  it('are taken one at a time, as many as there are', async (t) => {
+describe('events of a queue with many waiting clients', () => {
+  it('are taken one at a time, until there are none', async (t) => {
     const { broker, get, held, queue } = await begin(t)
     const waiting = Array.from({ length: 50 }, () => get('/queue'))
     await held(50)
@@ -204,7 +204,7 @@ describe('events of a queue that many wait for', () => {
     assert.ok(broker.takes <= 52, `${broker.takes} takes for 50 events`)
   })
 
-  it('go back in their order when all who waited have left', async (t) => {
+  it('are put back in order when all clients have disconnected', async (t) => {
     const { broker, queue, get, held, requests, url } = await begin(t)
     const staying = get('/queue')
     await held(1)

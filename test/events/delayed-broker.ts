@@ -8,17 +8,17 @@ import type {
 } from '../../lib/events/broker.ts'
 import type { SynchronousBroker } from '../../lib/events/local-broker.ts'
 
-/** One answer that is kept back. */
+/** An answer that is held back. */
 export interface Gate {
-  /** Resolves when the work is done and its answer is kept back. */
+  /** Resolves when the work is done and its answer is held back. */
   readonly reached: Promise<void>
-  /** Lets the answer go. */
+  /** Releases the answer. */
   open(): void
 }
 
 /**
- * A broker that lies elsewhere, as far as its callers can tell: each answer and each event comes a few turns later. Set
- * `broken` and everything that is asked from then on fails.
+ * A simulated remote broker: each answer and each event arrives a few turns later. Set `broken` to make every later
+ * call fail.
  */
 export class DelayedBroker implements Broker {
   readonly #inner: SynchronousBroker
@@ -30,7 +30,7 @@ export class DelayedBroker implements Broker {
     this.#inner = inner
   }
 
-  /** Keeps back the answer to the next call of a function. */
+  /** Holds back the answer to the next call of a function. */
   hold(name: keyof Broker): Gate {
     let reach = (): void => {}
     let open = (): void => {}
@@ -96,7 +96,7 @@ export class DelayedBroker implements Broker {
     this.#cutOffListeners.add(listener)
   }
 
-  /** Says that it is cut off, or no longer. */
+  /** Reports that it is cut off, or back. */
   cutOff(reason: Error | undefined): void {
     for (const listener of this.#cutOffListeners) listener(reason)
   }
@@ -110,7 +110,7 @@ export class DelayedBroker implements Broker {
     this.#inner.close()
   }
 
-  /** The way there, the work, and the way back. */
+  /** The delay before the work, the work, and the delay after it. */
   async #later<T>(name: keyof Broker, work: () => T): Promise<T> {
     await turns()
     if (this.broken) throw new Error('the broker is not there')

@@ -10,7 +10,7 @@ describe('100,000 events to 200 clients that leave at random', () => {
     assert.ok(lost > 0, 'some of them while they were answered')
   })
 
-  it('arrive at one client of a queue each, but for those on the wire when their client left', async (t) => {
+  it('each arrive at one client of a queue, except those on the wire when their client left', async (t) => {
     const { left, lost } = await deliverByQueue(t, { events: 100_000, clients: 200, seed: 2 })
     t.diagnostic(`${left} times a client left, ${lost} events were on the wire`)
     assert.ok(left > 100, 'clients left')

@@ -8,7 +8,7 @@ describe('hundreds of events to 10 clients that leave at random', () => {
     assert.ok(left > 0, 'clients left')
   })
 
-  it('arrive at one client of a queue each, but for those on the wire when their client left', async (t) => {
+  it('each arrive at one client of a queue, except those on the wire when their client left', async (t) => {
     const { left, lost } = await deliverByQueue(t, { events: 400, clients: 10, waitS: 0.05, seed: 2 })
     assert.ok(left > 0, 'clients left')
     assert.ok(lost <= left)

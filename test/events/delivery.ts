@@ -9,26 +9,26 @@ import { Seeded } from '../support/seeded.ts'
 import { eventServer, type EventServer } from './event-server.ts'
 import { PollClient, type PollAnswer } from './poll-client.ts'
 
-/** What a run is. */
+/** The options of a run. */
 export interface DeliveryOptions {
   readonly events: number
   readonly clients: number
   readonly seed: number
-  /** The brokers of the servers that the clients ask in turn, each its own; one with a broker of its own unless given. */
+  /** One broker for each of the servers that the clients poll in turn; by default one server with its own broker. */
   readonly brokers?: readonly Broker[]
-  /** How many events a channel keeps, which is how far behind a client may be; 4000 unless given. */
+  /** The number of events that a channel keeps, so the most a client may be behind; 4000 by default. */
   readonly kept?: number
-  /** How long a poll waits, in seconds; half of one unless given. */
+  /** How long a poll waits, in seconds; 0.5 by default. */
   readonly waitS?: number
-  /** Whether a server may say 503, which is when a client asks again; false unless given. */
+  /** Whether a server may answer 503, after which a client retries; false by default. */
   readonly mayBeAway?: boolean
 }
 
-/** What a run came to. */
+/** The result of a run. */
 export interface Delivery {
-  /** How often a client left while it waited or was being answered. */
+  /** How often a client left while waiting or receiving a response. */
   readonly left: number
-  /** How many events were answered and did not arrive; a channel's are asked for again. */
+  /** How many events were sent but did not arrive; those of a channel are requested again. */
   readonly lost: number
 }
 
@@ -44,7 +44,7 @@ export async function deliverByChannel(
     '/poll': (ctx) => ctx.longPoll(ctx.channel('c'), { timeout_s: waitS }),
   })
   const channels = servers.map(({ events }) => events.channel('c', { events: kept }))
-  const start = await (channels[0] as Channel).last_id // There is a server.
+  const start = await (channels[0] as Channel).last_id // There is at least one server.
   const random = new Seeded(seed)
   /** How many events each client has. */
   const seen = new Array<number>(count).fill(0)
@@ -108,14 +108,14 @@ export async function deliverByQueue(
   t: Pick<TestContext, 'after'>,
   { events: total, clients: count, seed, brokers, waitS = 0.5, mayBeAway = false }: DeliveryOptions,
 ): Promise<Delivery> {
-  /** By event: which question it was handed to. */
+  /** By event: the poll that got it. */
   const handedTo = new Map<number, string>()
   const servers = await startServers(t, brokers, {
     '/take': (ctx) => {
       const question = ctx.rawQuery
       const end = ctx.response.end.bind(ctx.response) as (body?: string) => typeof ctx.response
       ctx.response.end = ((body?: string) => {
-        // A short answer is handed over behind its header section (see `one-write.ts`).
+        // A short response is written after its header section (see `one-write.ts`).
         const whole = `${String(Reflect.get(ctx.response, '_header'))}${body ?? ''}`
         const event = /"event":(\d+)/.exec(whole)?.[1]
         if (event !== undefined) {
@@ -131,7 +131,7 @@ export async function deliverByQueue(
   const queues = servers.map(({ events }) => events.queue('q', { events: total }))
   const random = new Seeded(seed)
   const received = new Set<number>()
-  /** Questions whose clients left before they had the whole answer. */
+  /** Polls whose clients left before they had the whole response. */
   const abandoned = new Set<string>()
 
   async function take(client: number): Promise<void> {
@@ -160,7 +160,7 @@ export async function deliverByQueue(
     for (let pushed = 0; pushed < total; ) {
       const burst = Math.min(random.integer(100), total - pushed)
       const waiting = pushed - statusOf(servers).delivered
-      // Often, not always, the queue runs empty and clients wait.
+      // Often, but not always, the queue is empty and clients wait.
       if (waiting === 0 || (waiting < 2000 && random.integer(4) > 0)) {
         const kept: unknown[] = []
         for (const end = pushed + burst; pushed < end; pushed++) kept.push(pushers.one.push(pushed))
@@ -180,7 +180,7 @@ export async function deliverByQueue(
   return { left: abandoned.size, lost: total - received.size }
 }
 
-/** Whether a server said that it cannot hear the others; then it waits for a moment. */
+/** Whether a server answered that the engine is away; if so, waits for a moment. */
 async function wasAway({ status }: PollAnswer): Promise<boolean> {
   if (status === 503) await delay(20)
   return status === 503
@@ -191,7 +191,7 @@ function resultIn({ status, body }: PollAnswer): unknown {
   return JSON.parse(body)
 }
 
-/** Things of one kind, of which one is used at a time. */
+/** Items that are used in turn. */
 class InTurn<T> {
   readonly all: readonly T[]
   #at: number
@@ -218,14 +218,14 @@ function startServers(
   return Promise.all(brokers.map((broker) => eventServer(t, actions, { broker })))
 }
 
-/** What all servers have counted. */
+/** The sums of the counters of all servers. */
 function statusOf(servers: readonly EventServer[]): EventStatus {
   const all = servers.map(({ events }) => events.status())
   const sum = (name: keyof EventStatus): number => all.reduce((total, status) => total + status[name], 0)
   return { published: sum('published'), delivered: sum('delivered'), dropped: sum('dropped'), slow: sum('slow') }
 }
 
-/** Lets a client leave, now, in a while, or in the midst of its answer: once in 25 times. */
+/** Makes a client leave, now, later, or in the middle of its response: once in 25 times. */
 async function leavesAtRandom(client: PollClient, random: Seeded): Promise<boolean> {
   const dice = random.integer(100)
   if (dice >= 4) return false

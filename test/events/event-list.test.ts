@@ -4,14 +4,14 @@ import { EventList } from '../../lib/events/event-list.ts'
 import { Seeded } from '../support/seeded.ts'
 
 describe('an event list', () => {
-  it('is empty at first, and again when all have left', () => {
+  it('is empty at first, and again when all are removed', () => {
     const list = new EventList<number>()
     assert.deepEqual([list.length, list.shift(), list.slice()], [0, undefined, []])
     list.push(1)
     assert.deepEqual([list.length, list.at(0), list.shift(), list.shift(), list.length], [1, 1, 1, undefined, 0])
   })
 
-  it('does what an array does, whatever comes and goes', () => {
+  it('behaves like an array for any operations', () => {
     const seeded = new Seeded(36)
     for (let round = 0; round < 20; round += 1) {
       const list = new EventList<number>()

@@ -4,7 +4,7 @@ import { eventsFeature } from '../../lib/events/feature.ts'
 import { createClientAddress } from '../../lib/http/client-address.ts'
 import type { FullContext } from '../support/context.ts'
 import { createContextClass } from '../../lib/http/features.ts'
-import { createListener } from '../../lib/core/listener.ts'
+import { Listener } from '../../lib/core/listener.ts'
 import { silentLogger, type ModuleLogger } from '../../lib/log/logger.ts'
 import { compose, type Chain } from '../../lib/chain/compose.ts'
 import type { RestPoolOptions } from '../../lib/core/rest-pool.ts'
@@ -12,7 +12,8 @@ import { parsePattern } from '../../lib/routing/pattern.ts'
 import { Registry } from '../../lib/routing/registry.ts'
 import { tenSeconds } from '../support/deadlines.ts'
 import { keepingLogger } from '../support/log-lines.ts'
-import { createRequestServer, type RequestServer } from '../../lib/core/server.ts'
+import { RequestServer } from '../../lib/core/server.ts'
+import { makeRequestServer } from '../support/request-server.ts'
 
 /** A server with events and nothing else. */
 export interface EventServer {
@@ -20,16 +21,16 @@ export interface EventServer {
   readonly requests: RequestServer
   readonly port: number
   readonly url: string
-  /** What was logged as INFO, WARN or ERROR so far: module and message. */
+  /** The INFO, WARN and ERROR lines so far: module and message. */
   readonly logged: readonly string[]
 }
 
-/** What the server is made of, besides its actions. */
+/** The options of the server, besides its actions. */
 export interface EventServerOptions extends Partial<EventsOptions> {
   readonly restPool?: Partial<RestPoolOptions>
 }
 
-/** Starts a server whose actions are given by path; it is closed when the test ends. */
+/** Starts a server with actions by path; it is closed when the test ends. */
 export async function eventServer(
   t: Pick<TestContext, 'after'>,
   actions: Readonly<Record<string, (ctx: FullContext) => unknown>>,
@@ -47,19 +48,15 @@ export async function eventServer(
     registry.add({ record, pattern: parsePattern(path), system: false, target: compose([], action, reports) })
   }
   const services = { bodyLimitBytes: 1000, clientAddress: createClientAddress([]) }
-  const requests = createRequestServer({
+  const requests = makeRequestServer({
     registry,
     ContextClass: createContextClass([eventsFeature(events)], services).ContextClass,
     pool: { workers: 100_000, queueSize: 0 },
     restPool: { workersSse: 10_000, workersLongPoll: 10_000, queueSize: 1000, streamTimeoutMs: 0, ...options.restPool },
-    checkHost: () => {},
-    staticFiles: undefined,
-    accessLog: undefined,
-    metrics: { record: () => {} },
     log,
     showsDetails: () => true,
   })
-  const listener = createListener(requests, {
+  const listener = new Listener(requests, {
     deadlines: tenSeconds,
     guardDescriptors: undefined,
     certificates: undefined,

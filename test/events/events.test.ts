@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { createEvents } from '../../lib/events/events.ts'
 import { LocalBroker } from '../../lib/events/local-broker.ts'
-import type { SourceOptions } from '../../lib/events/source.ts'
+import type { SourceOptions } from 'svc'
 import { keepingLogger } from '../support/log-lines.ts'
 import { silentLogger } from '../../lib/log/logger.ts'
 import { request } from '../support/request.ts'
@@ -20,7 +20,7 @@ function begin(t: TestContext) {
 }
 
 describe('channels and queues', () => {
-  it('are found by name, each kind by itself', (t) => {
+  it('are found by name, separately for each kind', (t) => {
     const { events } = begin(t)
     assert.equal(events.channel('a'), events.channel('a'))
     assert.notEqual(events.channel('a'), events.channel('b'))
@@ -34,7 +34,7 @@ describe('channels and queues', () => {
     assert.equal(other.status().published, 0)
   })
 
-  it('refuse names and options that are wrong', (t) => {
+  it('refuse invalid names and options', (t) => {
     const { events } = begin(t)
     const wrong: readonly (readonly [unknown, unknown, RegExp])[] = [
       ['', undefined, /Cannot open (channel|queue) "": its name must be a string that is not empty/],
@@ -64,7 +64,7 @@ describe('channels and queues', () => {
       assert.equal(open('a'), source as unknown)
       assert.equal(open('a', { age_s: 0.5, events: 2 }), source as unknown)
       assert.throws(() => open('a', { events: 3, age_s: 0.5 }), {
-        message: /"a" with other options: it has events 2 and age_s 0\.5, from its first use: give them there/,
+        message: /"a" with other options: it has events 2 and age_s 0\.5 from its first use: set them there/,
       })
       open('b')
       assert.equal(open('b', { events: 1000 }).name, 'b')
@@ -72,7 +72,7 @@ describe('channels and queues', () => {
     }
   })
 
-  it('refuse what JSON cannot hold', (t) => {
+  it('refuse values that JSON cannot hold', (t) => {
     const { events } = begin(t)
     const circle: unknown[] = []
     circle.push(circle)
@@ -89,7 +89,7 @@ describe('channels and queues', () => {
     })
   })
 
-  it('keep as much as their options say', (t) => {
+  it('keep as much as their options allow', (t) => {
     const { events, clock } = begin(t)
     const channel = events.channel('a', { events: 2, age_s: 10 })
     const ids = [1, 2, 3].map((value) => channel.publish(value) as number)
@@ -104,7 +104,7 @@ describe('channels and queues', () => {
     assert.equal(events.status().dropped, 1)
   })
 
-  it('are let go of when nobody has used them for long, and can be used on', async (t) => {
+  it('are dropped when unused for long, and can still be used', async (t) => {
     const { events, clock } = begin(t)
     const unused = events.channel('unused')
     const published = unused.publish(1) as number
@@ -132,8 +132,8 @@ describe('channels and queues', () => {
   })
 })
 
-describe('a function of the server that listens to a channel', () => {
-  it('hears each event from then on, in order, at the end of the turn', async (t) => {
+describe('a listener of the server on a channel', () => {
+  it('gets each event from then on, in order, at the end of the turn', async (t) => {
     const { events } = begin(t)
     const channel = events.channel('a')
     const heard: unknown[] = []
@@ -154,7 +154,7 @@ describe('a function of the server that listens to a channel', () => {
     assert.deepEqual([heard.length, others], [3, [3, 4]])
   })
 
-  it('does not keep others from hearing when it fails', async (t) => {
+  it('does not affect other listeners when it fails', async (t) => {
     const { events, errors } = begin(t)
     const channel = events.channel('a')
     const heard: unknown[] = []
@@ -182,8 +182,8 @@ describe('a function of the server that listens to a channel', () => {
   })
 })
 
-describe('a broker elsewhere', () => {
-  it('gives promises of ids', async (t) => {
+describe('a remote broker', () => {
+  it('returns promises of ids', async (t) => {
     const events = createEvents({ log: () => silentLogger, broker: new DelayedBroker(new LocalBroker()) })
     t.after(() => events.close())
     const [channel, queue] = [events.channel('a'), events.queue('a')]
@@ -195,7 +195,7 @@ describe('a broker elsewhere', () => {
     assert.deepEqual(events.status(), { published: 2, delivered: 0, dropped: 0, slow: 0 })
   })
 
-  it('that fails does not count what it did not take', async (t) => {
+  it('that fails does not count events that it did not store', async (t) => {
     const broker = new DelayedBroker(new LocalBroker())
     const events = createEvents({ log: () => silentLogger, broker })
     t.after(() => events.close())
@@ -206,8 +206,8 @@ describe('a broker elsewhere', () => {
   })
 })
 
-describe('one that cannot be woken', () => {
-  it('does not keep others from their events', async (t) => {
+describe('a waiter that cannot be woken', () => {
+  it('does not keep events from others', async (t) => {
     const { url, events, requests, logged } = await eventServer(t, {
       '/odd': (ctx) => {
         const poll = ctx.longPoll(ctx.channel('a'))

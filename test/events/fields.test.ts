@@ -4,7 +4,7 @@ import { exchange } from '../support/raw.ts'
 import { request } from '../support/request.ts'
 import { eventServer } from './event-server.ts'
 
-it('an answer that waited has each header field once: its own where it must be so', async (t) => {
+it('a delayed response has each header field once, with its own values where required', async (t) => {
   const { url } = await eventServer(t, {
     '/poll': (ctx) => {
       ctx.setHeader('Cache-Control', 'private')

@@ -1,4 +1,4 @@
-// What `ws.follow` sends while the broker goes away and comes back. Over real sockets: test/live/follow.test.ts.
+// `ws.follow` while the broker goes away and comes back. Over real sockets: test/live/follow.test.ts.
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { follow, type Sink } from '../../lib/events/follow.ts'
@@ -37,7 +37,7 @@ describe('a WebSocket that follows a channel', () => {
     ['is cut off', (broker: DelayedBroker) => broker.cutOff(away)],
     ['fails', (broker: DelayedBroker) => void (broker.broken = true)],
   ] as const) {
-    it(`begins with the next event, not the oldest, where the broker ${how} as it begins`, async (t) => {
+    it(`begins with the next event, not the oldest, if the broker ${how} as it begins`, async (t) => {
       const { broker, channel, sent, sink, tick } = await begin(t)
       await channel.publish('old')
       leave(broker)
@@ -49,12 +49,12 @@ describe('a WebSocket that follows a channel', () => {
       assert.deepEqual(sent, [])
       const id = await channel.publish('new')
       await tick(0)
-      assert.deepEqual(sent, [`{"id":${id},"data":"new"}`])
+      assert.deepEqual(sent, [`{"event":"message","id":${id},"data":"new"}`])
       end()
     })
   }
 
-  it('tells of the gap once the broker is back', async (t) => {
+  it('reports the gap once the broker is back', async (t) => {
     const { broker, channel, sent, sink, tick } = await begin(t)
     const id = await channel.publish('old')
     broker.cutOff(away)
@@ -63,14 +63,14 @@ describe('a WebSocket that follows a channel', () => {
     assert.deepEqual(sent, [])
     broker.cutOff(undefined)
     await tick(1000)
-    assert.deepEqual(sent, [`{"gap":true,"last_id":${id}}`])
+    assert.deepEqual(sent, [`{"event":"gap","data":{"last_id":${id}}}`])
     end()
   })
 
-  it('gets each event once where it read slowly while the broker was away', async (t) => {
+  it('gets each event once if it read slowly while the broker was away', async (t) => {
     const { broker, channel, sent, client, drains, sink, tick } = await begin(t)
     const ids: number[] = []
-    const filling = 'x'.repeat(70_000) // A piece each.
+    const filling = 'x'.repeat(70_000) // One piece each.
     for (let count = 0; count < 5; count++) ids.push(await channel.publish(filling))
     client.bufferedAmount = 100_000
     const end = follow(channel, (ids[0] as number) - 1, sink)
@@ -82,11 +82,11 @@ describe('a WebSocket that follows a channel', () => {
     await tick(1000)
     for (const drained of drains) drained()
     await tick(0)
-    assert.deepEqual(sent, ids.map((id) => `{"id":${id},"data":"${filling}"}`))
+    assert.deepEqual(sent, ids.map((id) => `{"event":"message","id":${id},"data":"${filling}"}`))
     end()
   })
 
-  it('is not kept where it ends before the broker has told the newest event', async (t) => {
+  it('is not kept if it ends before the broker has returned the newest id', async (t) => {
     const { channel, sink, tick } = await begin(t)
     const end = follow(channel, undefined, sink)
     end()

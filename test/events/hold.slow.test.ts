@@ -4,7 +4,7 @@ import { request } from '../support/request.ts'
 import { serve } from '../support/serve.ts'
 
 describe('hold', () => {
-  it('is held for pool_rest.stream_timeout_s at most', async (t) => {
+  it('waits at most pool_rest.stream_timeout_s', async (t) => {
     const { url } = await serve(
       t,
       { '/never': '({ hold }) => hold(() => new Promise(() => {}), { timeout_s: 1000 })' },

@@ -9,16 +9,16 @@ import { until } from '../support/until.ts'
 const json = { headers: { accept: 'application/json' } }
 
 /** Emits an event on the process, which the actions of this file listen to. */
-const tell = (name: string): boolean => process.emit(name as 'SIGUSR2') // Any name will do, but the types know a few.
+const tell = (name: string): boolean => process.emit(name as 'SIGUSR2') // Any name works, but the types allow only a few.
 
 let count = 0
 const newKey = (): string => `hold-${process.pid}-${(count += 1)}`
 
-/** Whether a held work of the action is listening. */
+/** Whether the held work of the action is listening. */
 const listening = (key: string): Promise<void> => until(() => process.listenerCount(key) > 0)
 
 describe('hold', () => {
-  it('answers with what the promise brings, as an action would', async (t) => {
+  it('answers with the value of the promise, as an action would', async (t) => {
     const { url } = await serve(t, {
       '/html': '({ hold }) => hold(async () => "<p>late</p>")',
       '/json': '({ hold }) => hold(async () => ({ a: 1 }))',
@@ -109,7 +109,7 @@ describe('hold', () => {
     assert.deepEqual((await Promise.all(answers)).map(({ text }) => text), [first, second])
   })
 
-  it('answers 204 when its time is over, whether it has a worker or not', async (t) => {
+  it('answers 204 at its timeout, whether it has a worker or not', async (t) => {
     const { url } = await serve(
       t,
       {
@@ -122,7 +122,7 @@ describe('hold', () => {
     assert.deepEqual(answers.map(({ status, text }) => [status, text]), Array(4).fill([204, '']))
   })
 
-  it('lets the work have the last word when the signal aborts', async (t) => {
+  it('lets the work decide the response when the signal aborts', async (t) => {
     const { url, lines } = await serve(t, {
       '/word': `({ hold }) => hold((signal) => new Promise((resolve) =>
         signal.addEventListener('abort', () => resolve('last word'))), { timeout_s: 0.02 })`,
@@ -149,7 +149,7 @@ describe('hold', () => {
     assert.ok(lines().some((line) => line.includes('[error]') && line.includes('at the end')))
   })
 
-  it('logs an error that comes after the answer, and no abort', async (t) => {
+  it('logs an error after the response, but no abort', async (t) => {
     const key = newKey()
     const { url, lines } = await serve(t, {
       '/late': `({ hold, params }) => hold(() => new Promise((_, reject) =>
@@ -165,7 +165,7 @@ describe('hold', () => {
     assert.equal(lines().filter((line) => line.includes('[ERROR]')).length, 1)
   })
 
-  it('aborts the signal of a client that leaves, answers nothing, and frees the worker', async (t) => {
+  it('aborts the signal when the client disconnects, sends nothing, and frees the worker', async (t) => {
     const key = newKey()
     const { port, url, lines } = await serve(
       t,
@@ -208,7 +208,7 @@ describe('hold', () => {
     await until(() => process.listenerCount(key) === 2)
     const before = performance.now()
     await app.stop()
-    assert.ok(performance.now() - before < 10_000) // A third of the time that a stop may take.
+    assert.ok(performance.now() - before < 10_000) // A third of the stop timeout.
     const [word, deaf] = (await Promise.all(connections.map((each) => each.closed()))).map(parseAnswer)
     assert.deepEqual([word?.status, word?.headers['connection'], word?.body], [200, 'close', 'bye'])
     assert.deepEqual([deaf?.status, deaf?.headers['connection']], [204, 'close'])

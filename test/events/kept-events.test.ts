@@ -1,4 +1,4 @@
-// Channels and queues over restarts of a server without an engine.
+// Channels and queues across restarts of a server without an engine.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -20,7 +20,7 @@ const files = {
     export const job = (ctx) => ctx.longPoll(ctx.queue('jobs'), { timeout_s: 0 })`,
 }
 
-/** Stops a server as an operator does, and starts it anew. */
+/** Stops a server as an operator does, and starts it again. */
 async function restart(t: TestContext, { app, folder }: TestApplication): Promise<TestApplication> {
   await app.stop()
   return startApplication(t, {}, {}, { folder })
@@ -32,7 +32,7 @@ const job = async ({ url }: TestApplication): Promise<unknown> => ((await reques
 const keptFile = ({ folder }: TestApplication): string => join(folder, '.cached/events')
 
 describe('a planned restart', () => {
-  it('keeps channels with their ids, and queues with what nobody had', async (t) => {
+  it('keeps channels with their ids, and queues with undelivered events', async (t) => {
     const first = await startApplication(t, files)
     const ids = [1, 2, 3].map((value) => Number(first.app.channel('news').publish(value)))
     for (const value of ['a', 'b', 'c']) void first.app.queue('jobs').push(value)
@@ -45,12 +45,12 @@ describe('a planned restart', () => {
     assert.deepEqual(await poll(second, id), { events: [{ id: id + 1, data: 2 }, { id: id + 2, data: 3 }], last_id: id + 2 })
     assert.equal(second.app.channel('news').publish(4), id + 3)
     assert.deepEqual([await job(second), await job(second), await job(second)], ['b', 'c', null])
-    assert.match(second.lines().join('\n'), /taken up from the last run: 5 events of 2 channels and queues/)
+    assert.match(second.lines().join('\n'), /restored from the last run: 5 events in 2 channels and queues/)
     const third = await restart(t, second)
     assert.deepEqual(await poll(third, id + 2), { events: [{ id: id + 3, data: 4 }], last_id: id + 3 })
   })
 
-  it('keeps events that are kept for ever', async (t) => {
+  it('keeps events that never expire', async (t) => {
     const first = await startApplication(t, files)
     const id = Number(first.app.channel('news', { age_s: Infinity }).publish(1))
     void first.app.queue('jobs', { age_s: Infinity }).push('a')
@@ -62,7 +62,7 @@ describe('a planned restart', () => {
     assert.equal(await job(third), 'a')
   })
 
-  it('says that there is a gap when the file is damaged, of another version or unreadable, and sets it aside', async (t) => {
+  it('reports a gap when the file is damaged, of another version or unreadable, and sets it aside', async (t) => {
     const rewritten = (file: string, change: (text: string) => string): void => {
       const text = change(readFileSync(file, 'utf8').split('\n').slice(1).join('\n'))
       writeFileSync(file, `svc-events 1 ${createHash('sha256').update(text).digest('hex')}\n${text}`)
@@ -77,7 +77,7 @@ describe('a planned restart', () => {
       ['damaged', 'it has content that svc does not write', (file) => rewritten(file, () => '[\n')],
       ['damaged', 'it has content that svc does not write', (file) => rewritten(file, (text) => text.replace('"text":"1"', '"text":"{"'))],
       ['damaged', 'it has content that svc does not write', (file) => rewritten(file, (text) => text.replace(/"at":[\d.]+/, '"at":"now"'))],
-      ['unread', 'EISDIR: .*; to have its events, stop the server, give the file to the user that the server runs as', (file) => {
+      ['unread', 'EISDIR: .*; to restore them, stop the server, give the file to the user that the server runs as', (file) => {
         rmSync(file)
         mkdirSync(file)
       }],
@@ -89,12 +89,12 @@ describe('a planned restart', () => {
       damage(keptFile(first))
       const second = await startApplication(t, {}, {}, { folder: first.folder })
       assert.equal((await poll(second, id) as { gap?: boolean }).gap, true)
-      assert.match(second.lines().join('\n'), new RegExp(`WARN.* Cannot take up the events in .*events: ${reason}.*; clients are told of a gap`))
+      assert.match(second.lines().join('\n'), new RegExp(`WARN.* Cannot restore the events in .*events: ${reason}.*; clients get a gap`))
       assert.deepEqual([existsSync(keptFile(first)), existsSync(`${keptFile(first)}.${ending}`)], [false, true])
     }
   })
 
-  it('starts whichever byte of the file is another one', () => {
+  it('starts with any byte of the file changed', () => {
     const folder = temporaryFolder()
     const file = join(folder, 'events')
     const text = '{"kind":"channel","name":"c","limits":{"maxEvents":1,"maxAgeMs":1000},"lastId":1,"events":[{"text":"1","at":1}]}\n'
@@ -104,38 +104,38 @@ describe('a planned restart', () => {
       bytes[at] = (bytes[at] ?? 0) ^ (1 << at % 8)
       writeFileSync(file, bytes)
       const said: string[] = []
-      new KeptEvents(new LocalBroker(), folder, { info: () => {}, warn: (line) => void said.push(line) }).takeUp()
+      new KeptEvents(new LocalBroker(), folder, { info: () => {}, warn: (line) => void said.push(line) }).restore()
       assert.equal(said.length, 1, `byte ${at}`)
       assert.equal(existsSync(file), false)
     }
   })
 
-  it('does not take a file of another user for a damaged one', (t) => {
+  it('does not mistake a file of another user for a damaged one', (t) => {
     const folder = temporaryFolder()
     chmodSync(folder, 0o777)
     writeFileSync(join(folder, 'events'), 'of another user', { mode: 0 })
     const said: string[] = []
     const user = process.geteuid?.() ?? 0
-    if (user === 0) process.seteuid?.(65_534) // Root may read it.
+    if (user === 0) process.seteuid?.(65_534) // Root could read it.
     t.after(() => process.seteuid?.(user))
-    new KeptEvents(new LocalBroker(), folder, { info: () => {}, warn: (line) => void said.push(line) }).takeUp()
+    new KeptEvents(new LocalBroker(), folder, { info: () => {}, warn: (line) => void said.push(line) }).restore()
     process.seteuid?.(user)
     chmodSync(join(folder, 'events.unread'), 0o600)
-    assert.match(said.join('\n'), /^Cannot take up the events in .*: EACCES.*give the file to the user that the server runs as.*; it is .*\.unread now$/)
+    assert.match(said.join('\n'), /^Cannot restore the events in .*: EACCES.*give the file to the user that the server runs as.*; it is .*\.unread now$/)
     assert.equal(readFileSync(join(folder, 'events.unread'), 'utf8'), 'of another user')
   })
 
-  it('says that there is a gap when the events could not be written, and stops all the same', async (t) => {
+  it('reports a gap when the events could not be written, and still stops', async (t) => {
     const first = await startApplication(t, files)
     const id = Number(first.app.channel('news').publish(1))
     mkdirSync(join(keptFile(first), 'in-the-way'), { recursive: true })
     await first.app.stop()
-    assert.match(first.lines().join('\n'), /WARN.* Cannot keep the events in .*: .*; clients are told of a gap/)
+    assert.match(first.lines().join('\n'), /WARN.* Cannot keep the events in .*: .*; clients get a gap/)
     const second = await startApplication(t, {}, {}, { folder: first.folder })
     assert.equal((await poll(second, id) as { gap?: boolean }).gap, true)
   })
 
-  it('keeps nothing of a server that never listened, and writes no file for nothing', async (t) => {
+  it('keeps nothing of a server that never listened, and writes no file without events', async (t) => {
     const { app, folder } = await startApplication(t, files)
     await app.stop()
     assert.equal(existsSync(join(folder, '.cached/events')), false)
@@ -148,7 +148,7 @@ it('after a crash a cursor gets a gap', async (t) => {
   await first.app.stop()
   const running = await startApplication(t, {}, {}, { folder: first.folder })
   assert.deepEqual(await poll(running, id), { events: [], last_id: id })
-  rmSync(keptFile(first), { force: true }) // The stop below is none that the file would tell of.
+  rmSync(keptFile(first), { force: true }) // As if the stop below were a crash.
   const after = await startApplication(t, {}, {}, { folder: first.folder })
   assert.equal((await poll(after, id) as { gap?: boolean }).gap, true)
 })
@@ -170,19 +170,19 @@ describe('the events file', () => {
     const text = JSON.stringify('x'.repeat(400))
     for (let count = 0; count < 200_000; count += 1) first.broker.publish('news', text, many)
     await first.kept.save()
-    assert.match(first.lines.join('\n'), /^\d+ events are not kept over the restart: 64 MiB are\nkept for the next start: 1\d{5} events of 1/)
+    assert.match(first.lines.join('\n'), /^dropped \d+ events: a restart keeps at most 64 MiB\nkept for the next start: 1\d{5} events in 1/)
   })
 
-  it('is given up when the disk is too slow for the stop', async () => {
+  it('is abandoned when the disk is too slow for the stop', async () => {
     const { broker, kept, lines } = make(temporaryFolder(), { ms: 0 }, 1)
     kept.served()
     const text = JSON.stringify('x'.repeat(2 ** 20))
     for (let count = 0; count < 40; count += 1) broker.publish('news', text, limits)
     await kept.save()
-    assert.match(lines.join('\n'), /Cannot keep the events in .*: the disk took longer than 0\.001 s; clients are told of a gap$/)
+    assert.match(lines.join('\n'), /Cannot keep the events in .*: the disk took longer than 0\.001 s; clients get a gap$/)
   })
 
-  it('has the newest 64 MiB, and says what it has not', async () => {
+  it('has the newest 64 MiB, and reports the rest', async () => {
     const folder = temporaryFolder()
     const first = make(folder)
     first.kept.served()
@@ -194,14 +194,14 @@ describe('the events file', () => {
     }
     const lastId = first.broker.read('news', undefined).lastId
     await first.kept.save()
-    assert.match(first.lines.join('\n'), /^17 events are not kept over the restart: 64 MiB are\nkept for the next start: 63 events of 2/)
+    assert.match(first.lines.join('\n'), /^dropped 17 events: a restart keeps at most 64 MiB\nkept for the next start: 63 events in 2/)
     const second = make(folder, first.clock)
-    second.kept.takeUp()
+    second.kept.restore()
     assert.equal(second.broker.read('news', lastId - 31).gap, false)
     assert.equal(second.broker.read('news', lastId - 40).gap, true)
   })
 
-  it('lets events grow older while no server runs, and takes none for newer than now', async () => {
+  it('lets events age while no server runs, and counts none as newer than now', async () => {
     const folder = temporaryFolder()
     const first = make(folder)
     first.kept.served()
@@ -210,13 +210,13 @@ describe('the events file', () => {
     first.broker.publish('news', '2', limits)
     await first.kept.save()
     const later = make(folder, { ms: 70_000 })
-    later.kept.takeUp()
+    later.kept.restore()
     assert.deepEqual(later.broker.read('news', id).events.map(({ text }) => text), ['2'])
     assert.equal(later.broker.read('news', id - 1).gap, true)
     later.clock.ms += 25_000
     assert.equal(later.broker.read('news', id).gap, true)
     const back = make(folder, { ms: -1_000_000 }) // The clock was set back.
-    back.kept.takeUp()
+    back.kept.restore()
     back.clock.ms += 59_000
     assert.equal(back.broker.read('news', id).events.length, 1)
     back.clock.ms += 2000

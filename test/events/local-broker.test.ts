@@ -10,14 +10,14 @@ describeBroker('the local broker', (clocks) => new LocalBroker(clocks))
 describeBroker('a broker elsewhere', (clocks) => new DelayedBroker(new LocalBroker(clocks)))
 
 describe('the local broker', () => {
-  it('answers at once, and begins a channel with the time in microseconds', () => {
+  it('answers synchronously, and begins a channel with the time in microseconds', () => {
     const broker = new LocalBroker({ wallNow: () => 1_700_000_000_123 })
     assert.equal(broker.read('c', undefined).lastId, 1_700_000_000_123_000 - 1)
     assert.equal(broker.publish('c', '1', limits), 1_700_000_000_123_000)
     assert.equal(broker.publish('c', '1', limits), 1_700_000_000_123_001)
   })
 
-  it('gives no id again after a restart, and tells old clients of the gap', () => {
+  it('reuses no id after a restart, and reports a gap to old clients', () => {
     const first = new LocalBroker({ wallNow: () => 1_700_000_000_000 })
     let last = 0
     for (let count = 0; count < 900; count++) last = first.publish('c', '1', limits)
@@ -26,7 +26,7 @@ describe('the local broker', () => {
     assert.ok(second.publish('c', '2', limits) > last)
   })
 
-  it('gives no id again when a channel was let go of, though the calendar stands still', () => {
+  it('reuses no id when a channel was dropped, even if the wall clock stands still', () => {
     let time = 0
     const broker = new LocalBroker({ now: () => time, wallNow: () => 1_700_000_000_000 })
     let last = 0
@@ -37,12 +37,12 @@ describe('the local broker', () => {
     assert.equal(broker.publish('c', '2', limits), last + 1)
   })
 
-  it('gives ids that double precision holds until the year 2255', () => {
+  it('assigns ids that double precision can hold until the year 2255', () => {
     const broker = new LocalBroker({ wallNow: () => Date.UTC(2255, 0, 1) })
     assert.ok(Number.isSafeInteger(broker.publish('c', '1', limits)))
   })
 
-  it('keeps no more than the limits allow, whatever is published', () => {
+  it('keeps within the limits, whatever is published', () => {
     let time = 0
     const broker = new LocalBroker({ now: () => time })
     const bounds = { maxEvents: 10, maxAgeMs: 5 }
@@ -56,7 +56,7 @@ describe('the local broker', () => {
     )
   })
 
-  it('forgets everything when it is closed', () => {
+  it('drops everything when it is closed', () => {
     const broker = new LocalBroker()
     broker.push('q', '1', limits)
     broker.close()

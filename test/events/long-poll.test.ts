@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { LocalBroker } from '../../lib/events/local-broker.ts'
-import type { LongPollOptions } from '../../lib/events/long-poll.ts'
+import type { LongPollOptions } from 'svc'
 import type { FullContext } from '../support/context.ts'
 import { Connection, requestText } from '../support/connection.ts'
 import { request, type Answer } from '../support/request.ts'
@@ -32,11 +32,11 @@ async function begin(t: TestContext, options: EventServerOptions = {}) {
 /** The same with both brokers. */
 function withEachBroker(what: string, test: (t: TestContext, options: EventServerOptions) => Promise<void>): void {
   it(what, (t) => test(t, {}))
-  it(`${what}, with a broker elsewhere`, (t) => test(t, { broker: new DelayedBroker(new LocalBroker()) }))
+  it(`${what}, with a remote broker`, (t) => test(t, { broker: new DelayedBroker(new LocalBroker()) }))
 }
 
 describe('a long poll of a channel', () => {
-  withEachBroker('answers with what comes, to everybody', async (t, options) => {
+  withEachBroker('answers every client with new events', async (t, options) => {
     const { held, get, channel } = await begin(t, options)
     const waiting = [get('/poll'), get('/poll'), get('/poll')]
     await held(3)
@@ -49,7 +49,7 @@ describe('a long poll of a channel', () => {
     }
   })
 
-  withEachBroker('answers at once with what came after since', async (t, options) => {
+  withEachBroker('answers at once with the events after since', async (t, options) => {
     const { requests, get, channel } = await begin(t, options)
     const first = await channel.publish(1)
     const second = await channel.publish([2])
@@ -59,7 +59,7 @@ describe('a long poll of a channel', () => {
     assert.equal(requests.restPool.longpoll.busy, 0)
   })
 
-  withEachBroker('answers empty at its time-out, with the cursor to go on from', async (t, options) => {
+  withEachBroker('answers empty at its timeout, with the cursor to continue from', async (t, options) => {
     const { get, channel } = await begin(t, options)
     const id = await channel.publish('before')
     for (const path of ['/short', '/now', `/short?since=${id}`, `/now?since=${id}`]) {
@@ -68,7 +68,7 @@ describe('a long poll of a channel', () => {
     }
   })
 
-  withEachBroker('tells of a gap at once', async (t, options) => {
+  withEachBroker('reports a gap at once', async (t, options) => {
     const { get, channel } = await begin(t, options)
     const before = await channel.last_id
     assert.deepEqual((await get('/poll?since=0')).json(), { events: [], last_id: before, gap: true })
@@ -108,7 +108,7 @@ describe('a long poll of a channel', () => {
     ['sinc=x', 200],
     ['', 200],
   ]
-  it('refuses a cursor that is no whole number from 0', async (t) => {
+  it('refuses a cursor that is not a whole number from 0', async (t) => {
     const { get } = await begin(t)
     for (const [query, status] of cursors) {
       const answer = await get(`/now?${query}`)
@@ -117,7 +117,7 @@ describe('a long poll of a channel', () => {
     }
   })
 
-  it('answers once a turn, with all that was published in it', async (t) => {
+  it('answers once per turn, with everything published in it', async (t) => {
     const { held, get, channel, events } = await begin(t)
     const waiting = [get('/poll'), get('/poll')]
     await held(2)
@@ -128,7 +128,7 @@ describe('a long poll of a channel', () => {
     assert.deepEqual(events.status(), { published: 3, delivered: 6, dropped: 0, slow: 0 })
   })
 
-  it('gives each what its cursor has not seen, also where they came within the same turn', async (t) => {
+  it('sends each client the events after its cursor, also within the same turn', async (t) => {
     let first = 0
     const { port, requests, url, events } = await eventServer(t, {
       ...actions,
@@ -149,7 +149,7 @@ describe('a long poll of a channel', () => {
     assert.deepEqual(JSON.parse(answers[1]?.body ?? ''), { events: [{ id: second, data: '2' }], last_id: second })
   })
 
-  it('answers large events as they are, also to who takes gzip', async (t) => {
+  it('sends large events uncompressed, also to clients that accept gzip', async (t) => {
     const { held, channel, url } = await begin(t)
     const waiting = request(`${url}/poll`, { headers: { 'accept-encoding': 'gzip' } })
     await held(1)
@@ -168,7 +168,7 @@ describe('a long poll of a channel', () => {
     assert.equal((await request(`${url}/poll?since=x`, { method: 'HEAD' })).status, 400)
   })
 
-  withEachBroker('loses nothing that is published while it is being parked', async (t, options) => {
+  withEachBroker('loses no event published while it is being parked', async (t, options) => {
     const { get, channel } = await begin(t, options)
     let last = await channel.last_id
     const seen: unknown[] = []
@@ -194,7 +194,7 @@ describe('a long poll of a channel', () => {
     assert.deepEqual(seen, published)
   })
 
-  withEachBroker('forgets a client that has left', async (t, options) => {
+  withEachBroker('drops a client that has disconnected', async (t, options) => {
     const { port, held, channel, events } = await begin(t, options)
     const connection = new Connection(t, port)
     await connection.send(requestText('GET /poll'))
@@ -290,7 +290,7 @@ describe('a long poll of a channel', () => {
 })
 
 describe('a long poll of a queue', () => {
-  withEachBroker('answers in the form that is asked for', async (t, options) => {
+  withEachBroker('answers in the requested form', async (t, options) => {
     const { get, held, queue } = await begin(t, options)
     assert.deepEqual((await get('/queue-now')).text, '{"ok":true,"event":null}')
     assert.deepEqual((await get('/typed-now')).text, '{"type":"idle"}')
@@ -306,20 +306,20 @@ describe('a long poll of a queue', () => {
     assert.deepEqual((await waiting).text, '{"ok":true,"event":"late"}')
   })
 
-  withEachBroker('gives what is there where no time is given', async (t, options) => {
+  withEachBroker('returns available events with a timeout of 0', async (t, options) => {
     const { get, queue, channel } = await begin(t, options)
     await queue.push(1)
     const gate = options.broker instanceof DelayedBroker ? options.broker.hold('take') : undefined
     const waiting = get('/queue-now')
     await gate?.reached
-    await new Promise((resolve) => setTimeout(resolve, 20)) // Longer than no time.
+    await new Promise((resolve) => setTimeout(resolve, 20)) // Longer than a timeout of 0.
     gate?.open()
     assert.equal((await waiting).text, '{"ok":true,"event":1}')
     const id = (await channel.publish('a')) as number
     assert.deepEqual((await get(`/now?since=${id - 1}`)).json(), { events: [{ id, data: 'a' }], last_id: id })
   })
 
-  withEachBroker('gives each event to one, in order of arrival', async (t, options) => {
+  withEachBroker('delivers each event to one client, in order of arrival', async (t, options) => {
     const { get, held, queue, requests, events } = await begin(t, options)
     const waiting: Promise<Answer>[] = []
     for (let count = 1; count <= 3; count++) {
@@ -342,7 +342,7 @@ describe('a long poll of a queue', () => {
     assert.equal((await get('/queue')).text, '{"ok":true,"event":1}')
   })
 
-  withEachBroker('keeps the event for the next when the client has left', async (t, options) => {
+  withEachBroker('keeps the event for the next client if the first has disconnected', async (t, options) => {
     const { port, held, queue, get } = await begin(t, options)
     const leaving = new Connection(t, port)
     await leaving.send(requestText('GET /queue'))
@@ -355,7 +355,7 @@ describe('a long poll of a queue', () => {
     assert.equal((await staying).text, '{"ok":true,"event":1}')
   })
 
-  it('puts an event back whose client left while it was taken', async (t) => {
+  it('puts an event back if its client disconnected during the take', async (t) => {
     const broker = new DelayedBroker(new LocalBroker())
     const { port, queue, get, requests, held, events } = await begin(t, { broker })
     await queue.push(1)
@@ -382,7 +382,7 @@ describe('a long poll of a queue', () => {
     assert.equal(events.status().delivered, 2)
   })
 
-  it('waits on when its broker fails, and is answered when it is back', async (t) => {
+  it('keeps waiting when its broker fails, and is answered when it is back', async (t) => {
     for (const failing of ['take', 'onAvailable'] as const) {
       const broker = new DelayedBroker(new LocalBroker())
       const { get, held, logged, queue } = await begin(t, { broker })
@@ -394,7 +394,7 @@ describe('a long poll of a queue', () => {
       const line = 'error: queue "q": its events could not be handed out: the broker is not there'
       await until(() => logged.includes(line))
       broker.broken = false
-      waiting.push(get('/queue')) // It subscribes, where the first could not.
+      waiting.push(get('/queue')) // It subscribes, which the first could not.
       await held(2)
       await Promise.all([queue.push('a'), queue.push('b')])
       assert.deepEqual(
@@ -404,7 +404,7 @@ describe('a long poll of a queue', () => {
     }
   })
 
-  it('hands nothing to a poll whose answer would lie behind another on its connection', async (t) => {
+  it('delivers nothing to a poll whose response would queue behind another on its connection', async (t) => {
     const { port, held, queue, get, events } = await begin(t)
     const connection = new Connection(t, port)
     await connection.send(requestText('GET /poll') + requestText('GET /queue'))
@@ -450,7 +450,7 @@ describe('the options of a long poll', () => {
     }
   })
 
-  it('of what was called without being returned count too', async (t) => {
+  it('also count if the reply is called without being returned', async (t) => {
     const { url } = await eventServer(t, { '/': (ctx) => void ctx.longPoll(ctx.queue('q'), { timeout_s: 0 }) })
     assert.equal((await request(url)).text, '{"ok":true,"event":null}')
   })

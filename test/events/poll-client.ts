@@ -1,33 +1,33 @@
 import { connect, type Socket } from 'node:net'
 
-/** What a client was answered. */
+/** The response to a client. */
 export interface PollAnswer {
   readonly status: number
   readonly body: string
 }
 
-/** A client that asks one thing after the other on a connection, and may leave at any time. */
+/** A client that sends one request after the other on a connection, and may leave at any time. */
 export class PollClient {
   readonly #port: number
   #socket: Socket | undefined = undefined
   #received = ''
   #answered: ((answer: PollAnswer | undefined) => void) | undefined = undefined
   #leavesAtFirstBytes = false
-  /** How many bytes of the answer were there when the client last left. */
+  /** How many bytes of the response had arrived when the client last left. */
   bytesSeen = 0
 
   constructor(port: number) {
     this.#port = port
   }
 
-  /** Asks, on the connection that is there or on a new one. Resolves with the answer, or undefined when it has left. */
+  /** Requests on the open connection or a new one. Resolves with the response, or undefined if it has left. */
   ask(path: string): Promise<PollAnswer | undefined> {
     this.#socket ??= this.#connect()
     this.#socket.write(`GET ${path} HTTP/1.1\r\nHost: h\r\n\r\n`)
     return new Promise((resolve) => (this.#answered = resolve))
   }
 
-  /** Leaves, with a reset or politely. */
+  /** Leaves, with a reset or gracefully. */
   leave(rudely: boolean): void {
     const socket = this.#socket
     if (socket === undefined) return
@@ -39,7 +39,7 @@ export class PollClient {
     this.#answer(undefined)
   }
 
-  /** Leaves as soon as the answer begins to come. */
+  /** Leaves as soon as the response begins to arrive. */
   leaveAtFirstBytes(): void {
     this.#leavesAtFirstBytes = true
   }

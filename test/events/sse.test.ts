@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { get as httpGet, type IncomingMessage } from 'node:http'
 import { describe, it, type TestContext } from 'node:test'
-import { whenLive } from '../../lib/events/live-end.ts'
+import { whenOpen } from '../../lib/events/reply-sender.ts'
 import { LocalBroker } from '../../lib/events/local-broker.ts'
-import type { SseOptions } from '../../lib/events/sse.ts'
+import type { SseOptions } from 'svc'
 import type { FullContext } from '../support/context.ts'
 import { Connection, requestText } from '../support/connection.ts'
 import { request } from '../support/request.ts'
@@ -17,7 +17,7 @@ const actions = {
   '/brief': stream({ timeout_s: 0.05, retry_ms: 0 }),
   '/ended': stream({ timeout_s: 0 }),
   '/renewed': (ctx: FullContext) => {
-    whenLive(ctx, ({ renew }) => setImmediate(() => renew?.()))
+    whenOpen(ctx, ({ renew }) => setImmediate(() => renew?.()))
     return ctx.sse(ctx.channel('c'))
   },
 }
@@ -25,7 +25,7 @@ const actions = {
 /** A stream as its client sees it. */
 class Client {
   readonly response: IncomingMessage
-  /** What came so far. */
+  /** The text received so far. */
   text = ''
   ended = false
 
@@ -37,12 +37,12 @@ class Client {
     response.on('error', () => {}) // A cut shows in `ended`.
   }
 
-  /** Resolves when something has come. */
+  /** Resolves when something has been received. */
   has(text: string): Promise<void> {
     return until(() => this.text.includes(text))
   }
 
-  /** The ids of the events that came. */
+  /** The ids of the received events. */
   get ids(): number[] {
     return [...this.text.matchAll(/^id: (\d+)\ndata: /gm)].map((match) => Number(match[1]))
   }
@@ -62,7 +62,7 @@ async function begin(t: TestContext, options: EventServerOptions = {}) {
 /** The same with both brokers. */
 function withEachBroker(what: string, test: (t: TestContext, options: EventServerOptions) => Promise<void>): void {
   it(what, (t) => test(t, {}))
-  it(`${what}, with a broker elsewhere`, (t) => test(t, { broker: new DelayedBroker(new LocalBroker()) }))
+  it(`${what}, with a remote broker`, (t) => test(t, { broker: new DelayedBroker(new LocalBroker()) }))
 }
 
 describe('a stream', () => {
@@ -87,7 +87,7 @@ describe('a stream', () => {
     assert.equal(events.status().delivered, 2)
   })
 
-  withEachBroker('goes on after Last-Event-ID, else after since', async (t, options) => {
+  withEachBroker('continues after Last-Event-ID, else after since', async (t, options) => {
     const { open, channel } = await begin(t, options)
     const ids = [await channel.publish(1), await channel.publish(2), await channel.publish(3)]
     const byHeader = await open('/sse?since=x', { 'last-event-id': String(ids[0]) })
@@ -99,7 +99,7 @@ describe('a stream', () => {
     assert.deepEqual(byQuery.ids, [ids[2], last])
   })
 
-  withEachBroker('tells of a gap, then has what there is', async (t, options) => {
+  withEachBroker('reports a gap, then sends the kept events', async (t, options) => {
     const { open, channel, events } = await begin(t, options)
     const before = await channel.last_id
     const empty = await open('/sse?since=5')
@@ -113,7 +113,7 @@ describe('a stream', () => {
     assert.equal(events.status().delivered, 1)
   })
 
-  it('passes over a Last-Event-ID that is none, and tells of a gap', async (t) => {
+  it('ignores an invalid Last-Event-ID, and reports a gap', async (t) => {
     const { open, channel } = await begin(t)
     const [first, second] = [await channel.publish('a'), await channel.publish('b')]
     for (const value of ['-1', '1.5', 'x', '1, 2', '0x1']) {
@@ -125,7 +125,7 @@ describe('a stream', () => {
     await since.has(`id: ${first}\nevent: gap\ndata: {"last_id":${first}}\n\nid: ${second}\ndata: "b"\n\n`)
   })
 
-  it('takes lastEventId of the query for the field, which comes first', async (t) => {
+  it('uses lastEventId of the query if the field is missing', async (t) => {
     const { open, channel } = await begin(t)
     const ids = [await channel.publish(1), await channel.publish(2), await channel.publish(3)]
     const byQuery = await open(`/sse?since=0&lastEventId=${ids[0]}`)
@@ -136,7 +136,7 @@ describe('a stream', () => {
     await wrong.has(`id: ${ids[2]}\nevent: gap\ndata: {"last_id":${ids[2]}}\n\n`)
   })
 
-  it('that a stop ends is told another time to come back than others', async (t) => {
+  it('that a stop ends gets a random retry delay', async (t) => {
     const { open, requests } = await begin(t)
     const clients = await Promise.all(Array.from({ length: 40 }, () => open('/sse')))
     for (const client of clients) await client.has('id: ')
@@ -150,7 +150,7 @@ describe('a stream', () => {
     assert.ok(new Set(times).size > 30 && Math.max(...times) - Math.min(...times) > 2000, times.join())
   })
 
-  it('is renewed when whoever sends more on it asks for that: its client comes back at once', async (t) => {
+  it('is renewed when another sender requests it: its client reconnects at once', async (t) => {
     const { open, requests } = await begin(t)
     const client = await open('/renewed')
     await until(() => client.ended)
@@ -166,7 +166,7 @@ describe('a stream', () => {
     }
   })
 
-  it('has all events of one turn in one piece', async (t) => {
+  it('gets all events of one turn in one piece', async (t) => {
     const { open, channel } = await begin(t)
     const client = await open('/sse')
     await client.has('id: ')
@@ -177,7 +177,7 @@ describe('a stream', () => {
     assert.equal(pieces.length, 1)
   })
 
-  withEachBroker('has everything once and in order, whatever is published while it begins', async (t, options) => {
+  withEachBroker('gets every event once and in order, also those published while it begins', async (t, options) => {
     const { open, channel } = await begin(t, { ...options })
     const ids: number[] = []
     const since = await channel.last_id
@@ -192,7 +192,7 @@ describe('a stream', () => {
     }
   })
 
-  it('is sent a comment now and then', async (t) => {
+  it('gets a comment now and then', async (t) => {
     const { open, channel } = await begin(t, { heartbeatMs: 5 })
     const clients = [await open('/sse'), await open('/sse')]
     for (const client of clients) await client.has('\n\n:\n:\n')
@@ -200,7 +200,7 @@ describe('a stream', () => {
     for (const client of clients) await client.has(`\n:\nid: ${id}\ndata: 1\n\n`)
   })
 
-  it('has what came since it was asked for when it gets its worker', async (t) => {
+  it('gets the events since its request when it gets its worker', async (t) => {
     const { open, channel, requests } = await begin(t, { restPool: { workersSse: 1 } })
     const first = await open('/sse')
     await first.has('id: ')
@@ -214,7 +214,7 @@ describe('a stream', () => {
     assert.deepEqual(client.ids, ids)
   })
 
-  it('that gets no worker ends at its time-out, with its cursor', async (t) => {
+  it('that gets no worker ends at its timeout, with its cursor', async (t) => {
     const { open, channel, url } = await begin(t, { restPool: { workersSse: 1 } })
     const id = await channel.publish(1)
     const first = await open('/sse')
@@ -222,7 +222,7 @@ describe('a stream', () => {
     assert.equal((await request(`${url}/brief`)).text, `retry: 0\nid: ${id}\n\n`)
   })
 
-  it('ends at its time-out and at the stop', async (t) => {
+  it('ends at its timeout and at the stop', async (t) => {
     const { open, channel, requests } = await begin(t)
     const id = await channel.publish(1)
     const brief = await open('/brief')
@@ -240,14 +240,14 @@ describe('a stream', () => {
     assert.equal(requests.restPool.sse.busy, 0)
   })
 
-  it('has nothing of a stream for HEAD', async (t) => {
+  it('has no body for HEAD', async (t) => {
     const { url, requests } = await begin(t)
     const { status, headers, text } = await request(`${url}/sse`, { method: 'HEAD' })
     assert.deepEqual([status, headers['content-type'], text], [200, 'text/event-stream; charset=utf-8', ''])
     assert.equal(requests.restPool.sse.busy, 0)
   })
 
-  it('is forgotten when its client leaves, and with the last one the heartbeat ends', async (t) => {
+  it('is dropped when its client leaves, and the heartbeat ends with the last one', async (t) => {
     const { open, channel, requests } = await begin(t)
     const clients = [await open('/sse'), await open('/sse')]
     for (const client of clients) await client.has('id: ')
@@ -257,7 +257,7 @@ describe('a stream', () => {
     assert.deepEqual([channel.isIdle, channel.services.heartbeat.running], [true, false])
   })
 
-  it('ends when its broker fails, and the log says so', async (t) => {
+  it('ends when its broker fails, which is logged', async (t) => {
     const broker = new DelayedBroker(new LocalBroker())
     const { open, logged, requests } = await begin(t, { broker })
     const gate = broker.hold('subscribe')
@@ -273,7 +273,7 @@ describe('a stream', () => {
     assert.equal(requests.restPool.sse.busy, 0)
   })
 
-  it('is not written to when its client leaves while its events are read', async (t) => {
+  it('is not written to if its client leaves while its events are read', async (t) => {
     const broker = new DelayedBroker(new LocalBroker())
     const { open, channel, requests, events } = await begin(t, { broker })
     const since = (await channel.publish(1)) - 1
@@ -297,7 +297,7 @@ describe('a stream', () => {
 describe('a stream whose client reads slowly', () => {
   const large = 'x'.repeat(50_000)
 
-  it('has all that is older, piece by piece', async (t) => {
+  it('gets all older events, in pieces', async (t) => {
     const { open, channel, events } = await begin(t, { maxUnreadBytes: 100_000 })
     const ids = Array.from({ length: 300 }, () => channel.publish(large) as number)
     const client = await open(`/sse?since=${(ids[0] as number) - 1}`)
@@ -314,7 +314,7 @@ describe('a stream whose client reads slowly', () => {
     assert.equal(events.status().slow, 0)
   })
 
-  it('is cut when more new events lie unread than may, and counted', async (t) => {
+  it('is cut and counted when too many new events are unread', async (t) => {
     const { port, channel, events, requests, logged } = await begin(t, { maxUnreadBytes: 200_000 })
     const connection = new Connection(t, port)
     connection.socket.pause()

@@ -4,12 +4,13 @@
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { createFileMover } from '../../lib/files/move-file.ts'
 import { logCounts, numberedLines, readNumbers } from '../durability/numbered-lines.ts'
 import { writeFiles } from '../support/application.ts'
-import { launch, type Launched } from '../support/launch.ts'
+import { launch } from '../support/launch.ts'
 import { request } from '../support/request.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
@@ -31,7 +32,7 @@ test('a full disk and back: written is on disk, the rest is counted, lost is not
   writeFiles(folder, numberedLines)
   const server = launch(t, ['start'], { cwd: folder })
   const url = await server.listening()
-  const disk = mounted ?? limitedFiles(server, logs)
+  const disk = mounted ?? limitedFiles(Number(server.child.pid), () => statSync(join(logs, 'svc.log')).size)
   t.diagnostic(disk.kind)
   let next = 0
   let singles = 0
@@ -68,7 +69,30 @@ test('a full disk and back: written is on disk, the rest is counted, lost is not
   assert.equal(readNumbers(logs, 'access').numbers.length + access.lost, singles)
 })
 
-/** A file system of its own for the logs; undefined where it may not be mounted. */
+test('an upload that does not fit on a disk is refused, leaves nothing there, and can be moved elsewhere', async (t) => {
+  const folder = temporaryFolder()
+  const full = join(folder, 'full')
+  mkdirSync(full)
+  const disk = mountDisk(t, full) ?? limitedFiles(process.pid, () => 1000)
+  const path = join(folder, 'upload')
+  writeFileSync(path, Buffer.alloc(1_000_000))
+  const move = createFileMover(folder)
+  const onDisk = { path }
+  const inMemory = { bytes: Buffer.alloc(60_000) }
+  disk.fill()
+  const before = readdirSync(full)
+  const uploads = before.length > 0 ? [onDisk, inMemory] : [inMemory] // Without another file system a file is not copied.
+  for (const upload of uploads) {
+    await assert.rejects(move(upload, 'full/a.bin'), /^Error: Cannot move an uploaded file to \S+\/full\/a\.bin: (?:ENOSPC|EFBIG)/)
+  }
+  assert.deepEqual(readdirSync(full), before)
+  disk.free()
+  await move(onDisk, 'elsewhere/a.bin')
+  await move(inMemory, 'full/a.bin')
+  assert.deepEqual([statSync(join(folder, 'elsewhere/a.bin')).size, statSync(join(full, 'a.bin')).size], [1_000_000, 60_000])
+})
+
+/** A small file system at a folder; undefined where it may not be mounted. */
 function mountDisk(t: TestContext, folder: string): Disk | undefined {
   const options = `size=${diskMegabytes}m,mode=700,uid=${process.getuid?.()}`
   const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder])
@@ -90,15 +114,15 @@ function mountDisk(t: TestContext, folder: string): Disk | undefined {
   }
 }
 
-/** The files may not grow any more; a rotation would begin a new one, so the limit is below its size. */
-function limitedFiles(server: Launched, folder: string): Disk {
+/** The files of a process may not grow any more; a rotation would begin a new one, so the limit is below its size. */
+function limitedFiles(pid: number, limitOf: () => number): Disk {
   const limit = (bytes: string): void => {
-    const { status, stderr } = spawnSync('prlimit', ['--pid', String(server.child.pid), `--fsize=${bytes}:`])
+    const { status, stderr } = spawnSync('prlimit', ['--pid', String(pid), `--fsize=${bytes}:`])
     assert.equal(status, 0, String(stderr))
   }
   return {
     kind: 'with a limit on the size of files: this process may not mount a file system',
-    fill: () => limit(String(statSync(join(folder, 'svc.log')).size)),
+    fill: () => limit(String(limitOf())),
     free: () => limit('unlimited'),
   }
 }

@@ -160,6 +160,8 @@ const callsInDev: readonly Call[] = [
   [200, '/svc-changes?format=json'],
   [200, '/svc-index'],
   [302, '/svc-index?open=hello&in.name=you'],
+  [200, '/svc-openapi'],
+  [200, '/svc-openapi?format=json'],
   [200, '/svc-trace'],
   [200, '/svc-trace?mod=all&on=1'],
   [400, '/svc-trace?mod=nobody'],

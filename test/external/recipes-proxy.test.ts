@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { applicationFolder } from '../cli/application-folder.ts'
+import { applicationFolder } from '../support/application-folder.ts'
 import { launch } from '../support/launch.ts'
 import { shownFiles } from '../support/markdown.ts'
 import { nodeApplication } from '../support/nodes.ts'

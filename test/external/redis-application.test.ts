@@ -1,7 +1,7 @@
 // Servers that share their sessions by `shared.url`, and what they do while the engine is away.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { applicationFolder } from '../cli/application-folder.ts'
+import { applicationFolder } from '../support/application-folder.ts'
 import { startApplication, writeFiles, type TestApplication } from '../support/application.ts'
 import { launch } from '../support/launch.ts'
 import { startRedis } from '../support/redis-server.ts'
@@ -39,7 +39,7 @@ async function who({ url }: { url: string }, cookie: string): Promise<unknown> {
 const told = ({ status, headers, text }: Answer) => [status, headers['retry-after'], text]
 
 describe('servers with one shared engine', () => {
-  it('know at once who has signed in on another, and who has signed out', async (t) => {
+  it('see sign-ins and sign-outs on another server at once', async (t) => {
     const server = await startRedis(t)
     const config = { 'shared.url': server.url }
     const [one, two] = [await startApplication(t, files, config), await startApplication(t, files, config)]
@@ -51,7 +51,7 @@ describe('servers with one shared engine', () => {
     }
   })
 
-  it('end what a session has open on another', async (t) => {
+  it('close the open streams of a session on another server', async (t) => {
     const server = await startRedis(t)
     const config = { 'shared.url': server.url, 'app.env': 'dev' }
     const [one, two] = [await startApplication(t, files, config), await startApplication(t, files, config)]
@@ -65,7 +65,7 @@ describe('servers with one shared engine', () => {
     assert.equal((await poll).text, '{"ok":true,"event":null}')
   })
 
-  it('answer 503 where a session is needed while it is away, and go on where none is', async (t) => {
+  it('answer 503 when a session is needed while it is away, and serve the rest', async (t) => {
     const server = await startRedis(t, { args: durable })
     const application = await startApplication(t, files, { 'shared.url': server.url, 'app.env': 'dev' })
     const { url, app, lines } = application
@@ -86,13 +86,13 @@ describe('servers with one shared engine', () => {
     await server.start()
     await until(async () => (await request(`${url}/svc-ready`)).status === 200)
     assert.deepEqual(await who(application, cookie), { user: 'Ada' })
-    assert.deepEqual(app.warnings(), [])
+    await until(() => app.warnings().length === 0) // The connection for messages is a separate one.
     const engine = lines().filter((line) => /shared engine/.test(line)).map((line) => line.slice(26))
     assert.match(engine.join('\n'), /^\[INFO \] \[server\] connected to .*\n\[WARN \] \[server\] .* is away: .*\n\[INFO \] \[server\] connected to .*$/)
     assert.deepEqual(lines().filter((line) => line.includes('[ERROR]')), [])
   })
 
-  it('answer a request that waits for an engine that has stopped in the middle of it', async (t) => {
+  it('answer a request whose engine stops midway', async (t) => {
     const server = await startRedis(t)
     const application = await startApplication(t, files, { 'shared.url': server.url })
     const cookie = cookieOf(await request(`${application.url}/in`))
@@ -103,7 +103,7 @@ describe('servers with one shared engine', () => {
     assert.deepEqual((await waiting).json(), { user: 'Ada' })
   })
 
-  it('start without it, not ready, and take it up when it comes', async (t) => {
+  it('start without it, not ready, and connect when it is available', async (t) => {
     const server = await startRedis(t)
     await server.kill()
     const application = await startApplication(t, files, { 'shared.url': server.url })
@@ -114,7 +114,7 @@ describe('servers with one shared engine', () => {
     await until(async () => (await request(`${application.url}/in`)).status === 200)
   })
 
-  it('keep to a store that is named, with a warning', async (t) => {
+  it('keep a configured store, with a warning', async (t) => {
     const server = await startRedis(t)
     for (const store of ['memory', 'file']) {
       const setup = { session: { store, ...(store === 'file' && { path: 'sessions' }) } }
@@ -126,11 +126,11 @@ describe('servers with one shared engine', () => {
       const cookie = cookieOf(await request(`${application.url}/in`))
       assert.deepEqual(await who(application, cookie), { user: 'Ada' })
       assert.equal(await server.ask('KEYS', 'svc:session:*'), '')
-      assert.match(application.app.warnings().join(), new RegExp(`sessions are of this process alone, since setup.session.store is "${store}"`))
+      assert.match(application.app.warnings().join(), new RegExp(`sessions are not shared, since setup.session.store is "${store}"`))
     }
   })
 
-  it('take the password from the variable, else from the credential, and show it nowhere', async (t) => {
+  it('read the password from the variable, else from the credential, and never show it', async (t) => {
     const server = await startRedis(t, { args: ['--requirepass', 'in redis: 100%'] })
     const url = server.url.replace('redis+unix://', 'redis+unix://:wrong@')
     const cwd = applicationFolder(files, { 'shared.url': url })

@@ -80,7 +80,7 @@ describe('a broker over Redis', () => {
     }
   })
 
-  it('calls listeners of a channel after the call that caused it has its answer', async (t) => {
+  it('calls listeners of a channel after the publishing call is answered', async (t) => {
     const { a } = await begin(t)
     const order: string[] = []
     await a.subscribe('c', (event) => order.push(`heard ${textOf(event)}`))
@@ -98,7 +98,7 @@ describe('a broker over Redis', () => {
     }
   })
 
-  it('tells all brokers in one order, whoever publishes', async (t) => {
+  it('delivers to all brokers in one order, whichever publishes', async (t) => {
     const { a, b } = await begin(t)
     const listeners = [await listen(a), await listen(b)]
     const ids = await Promise.all(Array.from({ length: 500 }, (_, at) => (at % 3 === 0 ? a : b).publish('c', `${at}`, limits)))
@@ -109,7 +109,7 @@ describe('a broker over Redis', () => {
     assert.deepEqual((await a.read('c', 0)).events, listeners[0]?.heard)
   })
 
-  it('reads more than fits one reply, in pieces', async (t) => {
+  it('reads more than one reply can hold, in pieces', async (t) => {
     const { server, a, b } = await begin(t)
     const large = JSON.stringify('x'.repeat(15_000_000))
     const { lastId } = await a.read('large', undefined)
@@ -126,11 +126,11 @@ describe('a broker over Redis', () => {
     assert.match(await server.ask('INFO', 'commandstats'), /cmdstat_evalsha:calls=3,/)
   })
 
-  it('refuses an event that nobody could read back', async (t) => {
+  it('refuses an event that is too large to read back', async (t) => {
     const { a, b } = await begin(t)
     const { heard } = await listen(b)
     const text = JSON.stringify('ä'.repeat(2 ** 23))
-    const message = 'An event has at most 16777216 bytes where it is shared: it has 16777218'
+    const message = 'A shared event has at most 16777216 bytes: it has 16777218'
     await assert.rejects(async () => a.publish('c', text, limits), { name: 'RangeError', message })
     await assert.rejects(async () => a.push('q', text, limits), { name: 'RangeError', message })
     const largest = JSON.stringify('ä'.repeat(2 ** 23 - 1))
@@ -140,7 +140,7 @@ describe('a broker over Redis', () => {
     assert.ok(heard[0] !== undefined && textOf(heard[0]) === largest && (await takeText(b)) === largest)
   })
 
-  it('leaves keys that expire, later than its events', async (t) => {
+  it('leaves only keys that expire, later than their events', async (t) => {
     const { server, a } = await begin(t)
     const check = async (shortest: number, longest: number): Promise<void> => {
       const keys = (await server.ask('KEYS', '*')).split('\n')
@@ -165,7 +165,7 @@ describe('a broker over Redis', () => {
     }
   })
 
-  it('renews what is in use when half of its life is over', async (t) => {
+  it('renews the expiry of used keys after half of their life', async (t) => {
     const { server, a } = await begin(t)
     const id = await a.publish('c', '1', limits)
     await a.push('q', '1', limits)
@@ -179,7 +179,7 @@ describe('a broker over Redis', () => {
     }
   })
 
-  it('leaves nothing of what was taken', async (t) => {
+  it('leaves no trace of taken events', async (t) => {
     const { server, a, b } = await begin(t)
     const taken = async (): Promise<string> => server.ask('KEYS', '*taken*')
     for (const text of ['1', '2', '3', '4']) await a.push('q', text, limits)
@@ -191,7 +191,7 @@ describe('a broker over Redis', () => {
     assert.equal(await takeText(a), '4')
   })
 
-  it('needs no more rights than docs/security.md gives', async (t) => {
+  it('needs no more rights than docs/security.md grants', async (t) => {
     const { server, a } = await begin(t)
     const rights = /`(~svc:\*[^`]+)`/.exec(readPage('docs/security.md').prose)?.[1] ?? ''
     await server.ask('ACL', 'SETUSER', 'svc', 'on', '>secret', ...rights.split(' '))
@@ -208,7 +208,7 @@ describe('a broker over Redis', () => {
     assert.equal(await takeText(a), '1')
   })
 
-  it('gives no id again when Redis has lost everything', async (t) => {
+  it('does not reuse an id when Redis has lost everything', async (t) => {
     const { server, a } = await begin(t)
     const before = await a.publish('c', '1', limits)
     await server.ask('FLUSHALL')
@@ -217,7 +217,7 @@ describe('a broker over Redis', () => {
     assert.ok((await a.publish('c', '2', limits)) > lastId)
   })
 
-  it('passes over nothing in silence when Redis has dropped one of its keys', async (t) => {
+  it('skips no event silently when Redis has evicted one of its keys', async (t) => {
     const { server, a } = await begin(t)
     for (const key of ['svc:channel:c', 'svc:channel-state:c']) {
       for (const use of [() => a.publish('c', 'new', limits), () => a.read('c', undefined)]) {
@@ -233,7 +233,7 @@ describe('a broker over Redis', () => {
     }
   })
 
-  it('refuses events when its memory is full, and gives out those that are there', async (t) => {
+  it('refuses events when Redis is out of memory, and still delivers stored ones', async (t) => {
     const { server, one, a, b } = await begin(t)
     await a.push('q', '1', limits)
     await a.push('q', '2', limits)
@@ -251,7 +251,7 @@ describe('a broker over Redis', () => {
 })
 
 describe('a broker whose connection is cut', () => {
-  it('tells listeners what was published meanwhile, once and in order', async (t) => {
+  it('delivers the events published meanwhile, once and in order', async (t) => {
     const { server, a, b } = await begin(t)
     const { heard, texts } = await listen(b)
     let expected = ''
@@ -266,7 +266,7 @@ describe('a broker whose connection is cut', () => {
     assert.deepEqual((await a.read('c', 0)).events, heard)
   })
 
-  it('holds back what comes while it reads', async (t) => {
+  it('holds back messages while it reads', async (t) => {
     const { server, a, one, b } = await begin(t)
     const { heard } = await listen(b)
     let published = 0
@@ -288,7 +288,7 @@ describe('a broker whose connection is cut', () => {
     assert.deepEqual(one.problems, [])
   })
 
-  it('says at once that there is a gap, where what it missed is gone', async (t) => {
+  it('reports a gap at once when missed events no longer exist', async (t) => {
     const { two, a, one, b } = await begin(t)
     const { heard, texts } = await listen(b)
     await a.publish('c', '1', few)
@@ -300,7 +300,7 @@ describe('a broker whose connection is cut', () => {
     await a.publish('c', '6', few)
     await until(() => heard.length === 6)
     assert.equal(texts(), '1 gap 3 4 5 6')
-    assert.deepEqual(two.problems, ['channel "c": events were lost in the shared engine, or while it could not be heard'])
+    assert.deepEqual(two.problems, ['channel "c": events were lost in the shared engine, or while it was unreachable'])
 
     const flushed = one.redis.command('CLIENT', 'KILL', 'TYPE', 'pubsub')
     await Promise.all([flushed, a.publish('c', '7', few), one.redis.command('FLUSHALL')])
@@ -310,7 +310,7 @@ describe('a broker whose connection is cut', () => {
     await until(() => texts() === '1 gap 3 4 5 6 gap 8')
   })
 
-  it('hears of a queue that got something meanwhile', async (t) => {
+  it('notices a queue that received events meanwhile', async (t) => {
     const { one, a, b } = await begin(t)
     let calls = 0
     await b.onAvailable('q', () => (calls += 1))
@@ -319,7 +319,7 @@ describe('a broker whose connection is cut', () => {
     assert.equal(await takeText(b), '1')
   })
 
-  it('says so when commands cannot be sent, at once, and when they can be', async (t) => {
+  it('reports at once when commands cannot be sent, and when they can again', async (t) => {
     const { server, a } = await begin(t)
     const said: (Error | undefined)[] = []
     a.onCutOff((reason) => said.push(reason))
@@ -339,8 +339,8 @@ describe('a broker whose connection is cut', () => {
   })
 })
 
-describe('what was on its way', () => {
-  it('is taken by another when the answer to a take was lost', async (t) => {
+describe('an event in transit', () => {
+  it('is taken by another process when the reply to a take is lost', async (t) => {
     const { server, a, b } = await begin(t, [], 300)
     for (const text of ['1', '2', '3', '4']) await b.push('q', text, limits)
     assert.equal(await takeText(a), '1')
@@ -358,7 +358,7 @@ describe('what was on its way', () => {
     assert.equal(await takeText(b), undefined)
   })
 
-  it('is the next to be taken, in the order of push', async (t) => {
+  it('is the next one taken, in the order of push', async (t) => {
     const { server, one, a } = await begin(t, [], 300)
     for (const text of ['1', '2', '3']) await a.push('q', text, limits)
     server.pause()
@@ -368,7 +368,7 @@ describe('what was on its way', () => {
     assert.deepEqual([await takeText(a), await takeText(a), await takeText(a)], ['1', '2', '3'])
   })
 
-  it('stays in the queue when a take comes that was given up', async (t) => {
+  it('stays in the queue when an abandoned take arrives late', async (t) => {
     const { server, a } = await begin(t)
     await a.push('q', '1', limits)
     const { take, restore } = createQueueScripts(openRedis(t, server.url))
@@ -378,7 +378,7 @@ describe('what was on its way', () => {
     assert.equal(await takeText(a), '1')
   })
 
-  it('is put back when Redis can be asked again, once', async (t) => {
+  it('is put back once when Redis is available again', async (t) => {
     const { server, a, b } = await begin(t, ['--appendonly', 'yes', '--appendfsync', 'always'])
     for (const text of ['1', '2']) await a.push('q', text, limits)
     const event = (await a.take('q')) as QueueEvent
@@ -395,7 +395,7 @@ describe('what was on its way', () => {
     assert.deepEqual([await takeText(a), await takeText(b)], [undefined, undefined])
   })
 
-  it('is put back before the broker has closed', async (t) => {
+  it('is put back before the broker closes', async (t) => {
     const { a, b } = await begin(t)
     await a.push('q', '1', limits)
     const under = (async () => {

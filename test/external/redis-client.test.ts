@@ -41,13 +41,13 @@ function listener(): ChannelListener & { readonly heard: string[] } {
 }
 
 describe('commands', () => {
-  it('are answered in their order, ten thousand of one turn', async (t) => {
+  it('are answered in order, 10,000 of one turn', async (t) => {
     const redis = openRedis(t, (await startRedis(t)).url)
     const replies = await Promise.all(Array.from({ length: 10_000 }, () => redis.command('INCR', 'count')))
     assert.deepEqual(replies, Array.from({ length: 10_000 }, (_, at) => at + 1))
   })
 
-  it('take and give any text', async (t) => {
+  it('carry any text', async (t) => {
     const redis = openRedis(t, (await startRedis(t)).url)
     const seeded = new Seeded(3)
     for (const length of [0, 1, 100, 70_000, 3_000_000]) {
@@ -62,7 +62,7 @@ describe('commands', () => {
     await assert.rejects(redis.command('HGET', 'é', 'a'), (error) => error instanceof RedisReplyError && error.code === 'WRONGTYPE')
   })
 
-  it('of one turn are one write', async (t) => {
+  it('of one turn are sent in one write', async (t) => {
     const server = await startRedis(t)
     const redis = openRedis(t, server.url)
     await redis.command('PING')
@@ -73,7 +73,7 @@ describe('commands', () => {
     assert.ok((await reads()) - before <= 5, `${(await reads()) - before} reads`)
   })
 
-  it('before the first connection wait for it', async (t) => {
+  it('wait for the first connection', async (t) => {
     const server = await startRedis(t)
     await server.kill()
     const redis = openRedis(t, server.url)
@@ -87,7 +87,7 @@ describe('commands', () => {
     await redis.ready
   })
 
-  it('fail when there is no first connection in time, and work when it comes later', async (t) => {
+  it('fail when there is no first connection in time, and work once it exists', async (t) => {
     const server = await startRedis(t)
     await server.kill()
     const redis = openRedis(t, server.url, { connectTimeoutMs: 50 })
@@ -101,7 +101,7 @@ describe('commands', () => {
     assert.equal(await redis.command('PING'), 'PONG')
   })
 
-  it('have their first connection though this process stood still while it was made', async (t) => {
+  it('get their first connection even when this process was suspended meanwhile', async (t) => {
     const server = await startRedis(t)
     const redis = openRedis(t, server.url, { connectTimeoutMs: 200, commandTimeoutMs: 200 })
     await new Promise(setImmediate)
@@ -109,7 +109,7 @@ describe('commands', () => {
     await redis.ready
   })
 
-  it('that were sent when the server dies have an unknown outcome, later ones fail at once, and none is sent again', async (t) => {
+  it('sent before the server dies have an unknown outcome, later ones fail at once, and none is resent', async (t) => {
     const server = await startRedis(t, { args: ['--appendonly', 'yes', '--appendfsync', 'always'] })
     const redis = openRedis(t, server.url)
     await redis.command('SET', 'count', 0)
@@ -128,7 +128,7 @@ describe('commands', () => {
     assert.equal(textIn(await redis.command('GET', 'count')), '0')
   })
 
-  it('wait while the server pauses, and go on in order', async (t) => {
+  it('wait while the server pauses, and continue in order', async (t) => {
     const server = await startRedis(t)
     const redis = openRedis(t, server.url)
     await redis.command('CLIENT', 'PAUSE', 100, 'ALL')
@@ -142,7 +142,7 @@ describe('commands', () => {
     assert.equal(redis.state, 'ready')
   })
 
-  it('end when the server hangs, idle connections too, and are well again when it goes on', async (t) => {
+  it('fail when the server hangs, as do idle connections, and recover when it resumes', async (t) => {
     const server = await startRedis(t)
     const redis = openRedis(t, server.url, { commandTimeoutMs: 200 })
     const heard = listener()
@@ -167,7 +167,7 @@ describe('commands', () => {
 describe('scripts', () => {
   const script = "return {KEYS[1], ARGV[1], 7, {}, {ok = 'fine'}, {err = 'BAD luck'}, false}"
 
-  it('go with their source once on a connection, and again when the server has forgotten them', async (t) => {
+  it('are sent with their source once per connection, and again when the server has dropped them', async (t) => {
     const server = await startRedis(t)
     const redis = openRedis(t, server.url)
     const { run } = redis.script(script)
@@ -187,21 +187,21 @@ describe('scripts', () => {
     assert.deepEqual(await calls(), ['eval 3', 'evalsha 7'])
   })
 
-  it('keep their place among the commands of a turn', async (t) => {
+  it('keep their position among the commands of a turn', async (t) => {
     const redis = openRedis(t, (await startRedis(t)).url)
     const append = redis.script("return redis.call('APPEND', KEYS[1], ARGV[1])")
     await Promise.all([append.run(['a'], 1), redis.command('APPEND', 'a', 2), append.run(['a'], 3), redis.command('APPEND', 'a', 4)])
     assert.equal(textIn(await redis.command('GET', 'a')), '1234')
   })
 
-  it('that fail reject with what they said', async (t) => {
+  it('reject with their error', async (t) => {
     const redis = openRedis(t, (await startRedis(t)).url)
     await assert.rejects(redis.script('return nothing()').run([]), (error) => error instanceof RedisReplyError && /nothing/.test(error.message))
   })
 })
 
-describe('the greeting', () => {
-  it('signs in, takes the database and tells the name', async (t) => {
+describe('the sign-in', () => {
+  it('authenticates, selects the database and sets the name', async (t) => {
     const server = await startRedis(t, { args: ['--requirepass', 'p@:/ é'] })
     await server.ask('-a', 'p@:/ é', '--no-auth-warning', 'ACL', 'SETUSER', 'ann', 'on', '>other', '+@all', '~*')
     for (const account of [`:${encodeURIComponent('p@:/ é')}`, 'ann:other']) {
@@ -213,11 +213,11 @@ describe('the greeting', () => {
     }
   })
 
-  it('is refused in clear words, without the password', async (t) => {
+  it('reports a refusal clearly, without the password', async (t) => {
     const server = await startRedis(t, { args: ['--requirepass', 'right'] })
     const rows: readonly (readonly [account: string, query: string, problem: RegExp])[] = [
-      ['', '', /is away: NOAUTH .*\(it wants a password\)$/],
-      [':wrong@', '', /is away: WRONGPASS .*\(user and password are not those of the server\)$/],
+      ['', '', /is away: NOAUTH .*\(it requires a password\)$/],
+      [':wrong@', '', /is away: WRONGPASS .*\(the user or the password is wrong\)$/],
       ['ann:wrong@', '', /is away: WRONGPASS /],
       [':right@', '?db=999', /is away: ERR DB index is out of range$/],
     ]
@@ -229,7 +229,7 @@ describe('the greeting', () => {
     }
   })
 
-  it('is made again until the server has the right password', async (t) => {
+  it('is repeated until the server accepts the password', async (t) => {
     const server = await startRedis(t)
     const redis = openRedis(t, server.url.replace('://', '://:late@'))
     await until(() => /without any password/.test(redis.problem?.message ?? ''))
@@ -237,7 +237,7 @@ describe('the greeting', () => {
     await redis.ready
   })
 
-  it('takes no replica, and leaves a master that becomes one', async (t) => {
+  it('refuses a replica, and leaves a master that becomes one', async (t) => {
     const [master, server] = [await startRedis(t, { tcp: true }), await startRedis(t)]
     const redis = openRedis(t, server.url, { connectTimeoutMs: 100 })
     await until(() => redis.state === 'ready')
@@ -252,7 +252,7 @@ describe('the greeting', () => {
     assert.equal(await redis.command('SET', 'a', 1), 'OK')
   })
 
-  it('waits for a server that reads its data', async (t) => {
+  it('waits for a server that is loading its data', async (t) => {
     const slow = ['--key-load-delay', '100000', '--loading-process-events-interval-bytes', '1024', '--rdbcompression', 'no']
     const server = await startRedis(t, { args: slow })
     const redis = openRedis(t, server.url)
@@ -267,7 +267,7 @@ describe('the greeting', () => {
     assert.equal(await redis.command('DBSIZE'), 300)
   })
 
-  it('is made over TLS with a server whose certificate is known, and with no other', async (t) => {
+  it('uses TLS only with a server whose certificate is trusted', async (t) => {
     const folder = temporaryFolder()
     const { cert, key } = makeCertificate(folder, 'redis')
     const port = await freePort()
@@ -278,7 +278,7 @@ describe('the greeting', () => {
     assert.equal(await pingOfProcess(`rediss://127.0.0.1:${port}`, { NODE_EXTRA_CA_CERTS: cert }), 'PONG')
   })
 
-  it('is made over TCP', async (t) => {
+  it('works over TCP', async (t) => {
     const redis = openRedis(t, (await startRedis(t, { tcp: true })).url)
     assert.equal(await redis.command('PING'), 'PONG')
   })
@@ -287,9 +287,9 @@ describe('the greeting', () => {
 /** What a process of its own is answered, since Node reads its authorities at the start. */
 async function pingOfProcess(url: string, env: Readonly<Record<string, string>>): Promise<string> {
   const target = process.env['SVC_TEST_TARGET'] === 'dist' ? ['dist', 'js'] : ['lib', 'ts']
-  const path = (file: string): string => JSON.stringify(`${root}${target[0]}/redis/${file}.${target[1]}`)
-  const program = `const { Redis } = await import(${path('client')})
-    const { parseRedisUrl } = await import(${path('url')})
+  const path = (file: string): string => JSON.stringify(`${root}${target[0]}/${file}.${target[1]}`)
+  const program = `const { Redis } = await import(${path('redis/client')})
+    const { parseRedisUrl } = await import(${path('config/redis-url')})
     const redis = new Redis({ target: parseRedisUrl(${JSON.stringify(url)}), name: 'x', connectTimeoutMs: 60000 })
     console.log(await redis.command('PING'))
     await redis.close()`
@@ -307,7 +307,7 @@ describe('a subscription', () => {
     return { server, redis, publish }
   }
 
-  it('hears what is published from its confirmation on, in order, until it is ended', async (t) => {
+  it('receives messages in order from its confirmation until it ends', async (t) => {
     const { redis, publish } = await open(t)
     const [one, two] = [listener(), listener()]
     await publish('c', 'too early')
@@ -327,7 +327,7 @@ describe('a subscription', () => {
     await until(async () => (await publish('c', '5')) === 0)
   })
 
-  it('may end and begin anew in one turn', async (t) => {
+  it('can end and restart in one turn', async (t) => {
     const { redis, publish } = await open(t)
     const [one, two] = [listener(), listener()]
     const end = await redis.subscribe('c', one)
@@ -339,7 +339,7 @@ describe('a subscription', () => {
     assert.deepEqual([one.heard, two.heard], [[], ['1']])
   })
 
-  it('is there again after its connection was cut, and commands have not noticed', async (t) => {
+  it('is restored after its connection was cut, without affecting commands', async (t) => {
     const { server, redis, publish } = await open(t)
     const [one, two] = [listener(), listener()]
     await redis.subscribe('c', one)
@@ -357,7 +357,7 @@ describe('a subscription', () => {
     assert.equal(two.heard.length, 3)
   })
 
-  it('is there again after the server was', async (t) => {
+  it('is restored after a restart of the server', async (t) => {
     const { server, redis, publish } = await open(t)
     const one = listener()
     await redis.subscribe('c', one)
@@ -371,7 +371,7 @@ describe('a subscription', () => {
     assert.deepEqual(one.heard, ['lost', 'reconnected', '1'])
   })
 
-  it('that the server refuses rejects with its reason', async (t) => {
+  it('rejects with the reason when the server refuses it', async (t) => {
     const server = await startRedis(t)
     await server.ask('ACL', 'SETUSER', 'svc', 'on', '>p', '+@all', '~*', '&mine:*')
     const redis = openRedis(t, server.url.replace('://', '://svc:p@'))
@@ -385,7 +385,7 @@ describe('a subscription', () => {
 })
 
 describe('close', () => {
-  it('lets the replies come that are awaited, and takes nothing more', async (t) => {
+  it('waits for pending replies, and accepts no more commands', async (t) => {
     const server = await startRedis(t)
     const redis = openRedis(t, server.url)
     const heard = listener()
@@ -404,7 +404,7 @@ describe('close', () => {
     assert.deepEqual(heard.heard, [])
   })
 
-  it('ends the attempts of a client that has no connection', async (t) => {
+  it('stops the attempts of a client without a connection', async (t) => {
     const server = await startRedis(t)
     await server.kill()
     const redis = openRedis(t, server.url)

@@ -92,7 +92,7 @@ const settings = { 'app.env': 'dev' }
 
 describe('an engine', () => {
   for (const seed of [1, 2, 3]) {
-    it(`whose replies are damaged, seed ${seed}, ends no process`, async (t) => {
+    it(`with damaged replies, seed ${seed}, ends no process`, async (t) => {
       const random = new Seeded(seed)
       const server = await startRedis(t, { tcp: true })
       const way = await damagingWay(t, server, random)
@@ -104,7 +104,7 @@ describe('an engine', () => {
     })
   }
 
-  it('through which anybody publishes anything deafens nobody and ends no process', async (t) => {
+  it('with foreign messages neither silences listeners nor ends a process', async (t) => {
     const random = new Seeded(4)
     const server = await startRedis(t)
     const one = await startApplication(t, files, { ...settings, 'shared.url': server.url })
@@ -137,7 +137,7 @@ describe('an engine', () => {
     assert.match(one.lines().join('\n'), /\[WARN \] \[error\] channel ".*": a message of the shared engine is damaged/)
   })
 
-  it('in which anybody has changed the keys ends no process, and what is damaged is left out', async (t) => {
+  it('with tampered keys ends no process, and damaged data is skipped', async (t) => {
     const random = new Seeded(5)
     const server = await startRedis(t)
     const redis = openRedis(t, server.url)
@@ -162,7 +162,7 @@ describe('an engine', () => {
     await assertWorks(one)
   })
 
-  it('whose queue holds what no server has pushed gives the rest, and counts what it drops', async (t) => {
+  it('with foreign entries in a queue delivers the rest, and counts dropped entries', async (t) => {
     const server = await startRedis(t)
     const one = await startApplication(t, files, { ...settings, 'shared.url': server.url })
     for (const junk of ['junk', '', `${Date.now() * 1000} notjson`, `${Date.now() * 1000} 1\n2`]) await server.ask('RPUSH', 'svc:queue:jobs', junk)

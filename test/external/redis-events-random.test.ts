@@ -27,8 +27,8 @@ async function whileHearingIsCut<T>(server: RedisServer, work: Promise<T>): Prom
 // A server that could not hear for a second, or when it was to begin, says 503.
 const run = { events: 3000, clients: 40, kept: 300, mayBeAway: true }
 
-describe('events over Redis to clients of two processes that leave at random, while the connections that hear are cut', () => {
-  it('arrive once and in order at each client of a channel', async (t) => {
+describe('events over Redis to clients of two processes that leave at random, while subscriptions are cut', () => {
+  it('reach each client of a channel once and in order', async (t) => {
     const server = await startRedis(t)
     const brokers = [1, 2].map(() => openBroker(t, server.url).broker)
     const { left, cuts } = await whileHearingIsCut(server, deliverByChannel(t, { ...run, seed: 5, brokers }))
@@ -36,7 +36,7 @@ describe('events over Redis to clients of two processes that leave at random, wh
     assert.ok(left > 0 && cuts > 0)
   })
 
-  it('arrive at one client of a queue each, but for those on the wire when their client left', async (t) => {
+  it('reach one client of a queue each, except those on the wire when their client left', async (t) => {
     const server = await startRedis(t)
     const brokers = [1, 2].map(() => openBroker(t, server.url).broker)
     const { left, lost, cuts } = await whileHearingIsCut(server, deliverByQueue(t, { ...run, seed: 6, brokers }))
@@ -68,7 +68,7 @@ const pausedAt = 8
 
 describe('events of three servers, while connections are cut and the engine is killed and paused', () => {
   for (const seed of [1, 2]) {
-    it(`are all there once when they were acknowledged, at most once when not (seed ${seed})`, async (t) => {
+    it(`arrive exactly once when acknowledged, at most once otherwise (seed ${seed})`, async (t) => {
       const server = await startRedis(t, { args: ['--appendonly', 'yes', '--appendfsync', 'always'] })
       const config = { 'shared.url': server.url, 'log.level': 'error' }
       const places = [

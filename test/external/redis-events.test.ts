@@ -84,7 +84,7 @@ async function hold<T>(places: readonly TestApplication[], send: () => T): Promi
 }
 
 describe('two servers with one engine', () => {
-  it('answer polls and streams in one with what is published in the other, in the order of ids', async (t) => {
+  it('deliver events published on one to polls and streams of the other, in the order of ids', async (t) => {
     const { one, two } = await begin(t)
     const start = (await ask(one, '/poll?since=0')).json() as Poll
     assert.equal(start.gap, true)
@@ -109,7 +109,7 @@ describe('two servers with one engine', () => {
     await until(async () => ((await ask(two, '/heard')).json() as unknown[]).length === 54)
   })
 
-  it('give each event of a queue to one client of both', async (t) => {
+  it('deliver each event of a queue to one client of either', async (t) => {
     const { one, two } = await begin(t)
     const waiting = await hold([one, two], () => Array.from({ length: 20 }, (_, at) => ask(at % 2 === 0 ? one : two, '/take')))
     for (let at = 0; at < 20; at++) await ask(at % 3 === 0 ? one : two, `/push?text=${at}`)
@@ -118,7 +118,7 @@ describe('two servers with one engine', () => {
     assert.deepEqual([await now(one), await now(two)], [null, null])
   })
 
-  it('do not hear those of another database', async (t) => {
+  it('do not receive events of another database', async (t) => {
     const server = await startRedis(t)
     const [one, other] = [
       await startApplication(t, files, { 'shared.url': server.url }),
@@ -132,7 +132,7 @@ describe('two servers with one engine', () => {
     await until(async () => ((await ask(one, '/heard')).json() as unknown[]).length === 1)
   })
 
-  it('are one with the workers of a server of several processes', async (t) => {
+  it('share events with the workers of a multi-process server', async (t) => {
     const server = await startRedis(t)
     const several = await startSeveral(t, 2, files, { 'shared.url': server.url, 'log.console': true })
     const one = await startApplication(t, files, { 'shared.url': server.url })
@@ -150,7 +150,7 @@ describe('two servers with one engine', () => {
 
 describe('while the engine is away', () => {
   for (const how of ['is killed', 'hangs'] as const) {
-    it(`since it ${how}, waits end, new ones are 503, and nothing acknowledged is lost`, async (t) => {
+    it(`because it ${how}, waits end, new ones get 503, and no acknowledged event is lost`, async (t) => {
       const { server, one, two } = await begin(t, durable)
       const first = await publish(one, 'a')
       for (const text of ['1', '2']) await ask(one, `/push?text=${text}`)
@@ -199,7 +199,7 @@ describe('while the engine is away', () => {
     })
   }
 
-  it('a client is told of the gap where the engine has lost what it had', async (t) => {
+  it('a client gets a gap when the engine has lost its events', async (t) => {
     const { server, one, two } = await begin(t)
     const id = await publish(one, 'a')
     const [waiting] = await hold([one], () => [poll(one, id)] as const)
@@ -215,7 +215,7 @@ describe('while the engine is away', () => {
     assert.deepEqual(await after, { events: [{ id: last, data: 'c' }], last_id: last })
   })
 
-  it('polls go on where the connection that hears alone is cut', async (t) => {
+  it('polls continue when only the subscription connection is cut', async (t) => {
     const { server, one, two } = await begin(t)
     let cursor = await publish(one, 'a')
     for (let round = 0; round < 5; round++) {
@@ -226,7 +226,7 @@ describe('while the engine is away', () => {
     }
   })
 
-  it('a server that starts then takes up its listeners when it comes', async (t) => {
+  it('a server that starts meanwhile subscribes once it is available', async (t) => {
     const server = await startRedis(t)
     await server.kill()
     const one = await startApplication(t, files, { 'shared.url': server.url })

@@ -184,7 +184,7 @@ describe('an engine that is replaced under load', () => {
     assert.ok(load.clients.every(({ gaps }) => gaps.length > 0))
   })
 
-  it('by FAILOVER: nothing is lost, and nobody gets a gap', async (t) => {
+  it('by FAILOVER: nothing is lost, and no client gets a gap', async (t) => {
     const [one, two] = await startPair(t)
     const name = await startName(t, one)
     const load = await startLoad(t, `redis://127.0.0.1:${name.port}`)
@@ -193,7 +193,7 @@ describe('an engine that is replaced under load', () => {
     assert.ok(load.clients.every(({ gaps }) => gaps.length === 0))
   })
 
-  it('by a name that leads elsewhere when the old one is killed', async (t) => {
+  it('by DNS, when the old engine is killed', async (t) => {
     const [one, two] = await startPair(t)
     const name = await startName(t, one)
     const load = await startLoad(t, `redis://127.0.0.1:${name.port}`)
@@ -203,7 +203,7 @@ describe('an engine that is replaced under load', () => {
     await load.settle()
   })
 
-  it('by a name that leads elsewhere for one of the two connections of a node', async (t) => {
+  it('by DNS, for one of the two connections of a node', async (t) => {
     const [one, two] = await startPair(t)
     const name = await startName(t, one)
     const load = await startLoad(t, `redis://127.0.0.1:${name.port}`)

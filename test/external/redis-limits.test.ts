@@ -15,7 +15,7 @@ async function openBuckets(t: TestContext, given = size) {
 }
 
 describe('a bucket in Redis', () => {
-  it('has a burst of tokens, and none when they are taken', async (t) => {
+  it('has a burst of tokens, and none after they are taken', async (t) => {
     const { buckets } = await openBuckets(t)
     const first = await takeTokens(buckets, 'a', 30)
     assert.equal(first.granted, 30)
@@ -27,7 +27,7 @@ describe('a bucket in Redis', () => {
     assert.equal((await buckets.take('b')).isGranted, true)
   })
 
-  it('gets its tokens back with time, and is removed by Redis when it is full', async (t) => {
+  it('refills over time, and is removed by Redis when it is full', async (t) => {
     const { server, buckets } = await openBuckets(t, { burst: 2, intervalMs: 50 })
     assert.equal((await takeTokens(buckets, 'a', 2)).granted, 2)
     await until(async () => (await buckets.take('a')).isGranted)
@@ -35,13 +35,13 @@ describe('a bucket in Redis', () => {
     assert.equal((await takeTokens(buckets, 'a', 5)).granted, 2)
   })
 
-  it('is never emptier than empty, though the clock of Redis went back by a year', async (t) => {
+  it('is never emptier than empty, even when the clock of Redis goes back by a year', async (t) => {
     const { server, buckets } = await openBuckets(t)
     await server.ask('SET', 'app:limit:few:32:60000000:a', String((Date.now() + 365 * 86_400_000) * 1000))
     assert.deepEqual(await buckets.take('a'), { isGranted: false, fullInMs: 32 * 60_000 })
   })
 
-  it('may have any text for its key', async (t) => {
+  it('accepts any text as its key', async (t) => {
     const { buckets } = await openBuckets(t)
     for (const key of ['', '\ud800', 'ä ö\r\n', '\uffff']) assert.equal((await takeTokens(buckets, key, 40)).granted, 32)
   })
@@ -68,18 +68,18 @@ describe('a limit of two servers with one engine', () => {
     return passed
   }
 
-  it('is one, and while the engine is away each counts for itself and says so', async (t) => {
+  it('is shared; while the engine is away, each server counts alone and logs it', async (t) => {
     const engine = await startRedis(t)
     const [one, two] = [await start(t, engine.url), await start(t, engine.url)]
     assert.equal((await passedOf(one, '203.0.113.1', 3)) + (await passedOf(two, '203.0.113.1', 5)), 4)
     await engine.kill()
-    const warning = 'limit hour: each process counts for itself until its buckets can be reached'
+    const warning = 'limit hour: each process counts separately until the shared buckets can be reached'
     for (const server of [one, two]) {
       assert.equal(await passedOf(server, '203.0.113.2', 10), 4)
       assert.ok(server.app.warnings().some((text) => text.startsWith(warning)))
     }
     await engine.start()
-    const again = 'limit hour: requests of all processes are counted together again'
+    const again = 'limit hour: all processes are counted together again'
     let last = 0
     await until(async () => {
       await passedOf(two, `198.51.100.${(last += 1) % 250}`, 1)

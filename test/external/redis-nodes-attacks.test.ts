@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { initialState, nextState, withRoute, type DesiredState } from '../../lib/control/desired-state.ts'
-import { RedisState } from '../../lib/cluster/redis-state.ts'
+import { RedisState } from '../../lib/nodes/redis-state.ts'
 import { startSeveral } from '../cluster/several.ts'
 import { startApplication, type TestApplication } from '../support/application.ts'
 import { answersOf, ask, isReady, nodeFiles, post, route, tableOf } from '../support/node-panel.ts'
@@ -28,8 +28,8 @@ async function put(server: RedisServer, fields: Readonly<Record<string, string>>
   await server.ask('PUBLISH', 'svc:0:nodes', 'state')
 }
 
-describe('somebody who reads and writes all of the engine, and has no app_key', () => {
-  it('changes nothing: a state without a good HMAC is refused, and replaced by that of the nodes', async (t) => {
+describe('an attacker with full access to the engine but without app_key', () => {
+  it('changes nothing: a state without a valid HMAC is refused, and replaced by the state of the nodes', async (t) => {
     const server = await startRedis(t)
     const nodes = [await startNode(t, server), await startNode(t, server)] as const
     assert.equal((await post(nodes[0].url, '/svc-routes/add', route('a'))).status, 200)
@@ -54,7 +54,7 @@ describe('somebody who reads and writes all of the engine, and has no app_key', 
     assert.ok(refused.length >= forgeries.length)
   })
 
-  it('keeps a node that starts alone from being ready, which says what to do, and is heeded', async (t) => {
+  it('keeps a node that starts alone from being ready, until its advice is followed', async (t) => {
     const server = await startRedis(t)
     await server.ask('HSET', key, 'version', '1', 'stamp', 's', 'ancestors', '', 'content', '{}', 'mac', 'm')
     const node = await startNode(t, server)
@@ -67,7 +67,7 @@ describe('somebody who reads and writes all of the engine, and has no app_key', 
     assert.equal((await post(node.url, '/svc-routes/add', route('a'))).status, 200)
   })
 
-  it('does not read the credentials of the panel', async (t) => {
+  it('cannot read the credentials of the panel', async (t) => {
     const server = await startRedis(t)
     const own = { 'app.env': 'prod', 'admin.user': 'root', 'admin.password': 'e52d98c459819a11775936d8dfbb7929', 'admin.secret': 'the secret' }
     await startNode(t, server, own)
@@ -77,7 +77,7 @@ describe('somebody who reads and writes all of the engine, and has no app_key', 
     for (const secret of ['root', 'e52d98c4', 'the secret']) assert.equal(content.includes(secret), false)
   })
 
-  it('does not bring back an old state while a node is there', async (t) => {
+  it('cannot restore an old state while a node is running', async (t) => {
     const server = await startRedis(t)
     const nodes = [await startNode(t, server), await startNode(t, server)] as const
     assert.equal((await post(nodes[0].url, '/svc-routes/add', route('a'))).status, 200)
@@ -89,7 +89,7 @@ describe('somebody who reads and writes all of the engine, and has no app_key', 
     assert.deepEqual(await answersOf(nodes, '/a'), ['404'])
   })
 
-  it('does not give one application the state of another', async (t) => {
+  it('cannot pass the state of one application to another', async (t) => {
     const server = await startRedis(t)
     const [one, other] = [await startNode(t, server), await startNode(t, server, { 'shared.name': 'shop' })]
     for (const name of ['a', 'b']) assert.equal((await post(other.url, '/svc-routes/add', route(name))).status, 200)
@@ -100,8 +100,8 @@ describe('somebody who reads and writes all of the engine, and has no app_key', 
   })
 })
 
-describe('two changes of one number', () => {
-  it('that follow the same one: one that was answered as made counts, and what is lost is said', async (t) => {
+describe('two changes with the same number', () => {
+  it('after the same state: the acknowledged one wins, and the lost one is logged', async (t) => {
     const server = await startRedis(t)
     const [one, two] = [await startNode(t, server), await startNode(t, server)]
     assert.equal((await post(one.url, '/svc-routes/add', route('a'))).status, 200)
@@ -115,14 +115,14 @@ describe('two changes of one number', () => {
     assert.equal((await post(three.url, '/svc-routes/add', route('b'))).status, 200)
     await put(server, lost)
     await until(() => three.lines().some((line) => line.includes('[ERROR] [server] two changes 2 were made')))
-    assert.match(three.lines().join('\n'), /two changes 2 were made, since the shared engine had lost one: this node's counts; lost: .*routes\.add \{"name":"lost"/)
+    assert.match(three.lines().join('\n'), /two changes 2 were made, because the shared engine had lost one: kept the one of this node; lost: .*routes\.add \{"name":"lost"/)
     assert.equal(await server.ask('HGET', key, 'version'), '3')
     assert.deepEqual([await answersOf([three], '/b'), await answersOf([three], '/lost')], [['same'], ['404']])
     assert.equal((await post(three.url, '/svc-routes/add', route('c'))).status, 200)
     assert.equal(three.lines().filter((line) => line.includes('two changes')).length, 1)
   })
 
-  it('that follow others: that of the node counts, as a new one', async (t) => {
+  it('after different states: the node\'s wins, as a new change', async (t) => {
     const server = await startRedis(t)
     const one = await startNode(t, server)
     assert.equal((await post(one.url, '/svc-routes/add', route('a'))).status, 200)
@@ -139,7 +139,7 @@ describe('two changes of one number', () => {
     await put(server, of)
     await until(async () => (await server.ask('HGET', key, 'version')) === '3')
     assert.deepEqual(await answersOf([three], '/mine'), ['same'])
-    assert.match(three.lines().join('\n'), /two changes 2 were made, since the shared engine had lost one: this node's counts; lost: .*"b".*"c"/)
+    assert.match(three.lines().join('\n'), /two changes 2 were made, because the shared engine had lost one: kept the one of this node; lost: .*"b".*"c"/)
     assert.equal((await post(three.url, '/svc-routes/add', route('d'))).status, 200)
     assert.equal(three.lines().filter((line) => line.includes('two changes')).length, 1)
   })
@@ -153,7 +153,7 @@ describe('a change that the engine loses before every node has it', () => {
     { what: 'two changes', make: (): DesiredState => withRouteMade(withRouteMade(initialState, 'other'), 'more') },
   ]
   for (const { what, make } of others) {
-    it(`is not answered as made when another node makes ${what} in its place`, async (t) => {
+    it(`is not acknowledged when another node makes ${what} instead`, async (t) => {
       const server = await startRedis(t)
       const config = { 'shared.url': server.url, app_key: 'k'.repeat(32) }
       const one = await startNode(t, server, config)
@@ -167,8 +167,8 @@ describe('a change that the engine loses before every node has it', () => {
       assert.equal(await state.write(make(), (await state.read()).stamp), true)
       const answer = await asked
       assert.equal(answer.status, 500)
-      assert.match(answer.text, /not everywhere: the shared engine lost it, and another change took its place/)
-      assert.match(one.lines().join('\n'), /\[ERROR\] \[server\] two changes 1 were made, .*: its counts; lost: .*routes\.add \{"name":"lost"/)
+      assert.match(answer.text, /not everywhere: the shared engine lost it, and another change replaced it/)
+      assert.match(one.lines().join('\n'), /\[ERROR\] \[server\] two changes 1 were made, .*: kept the one of the engine; lost: .*routes\.add \{"name":"lost"/)
       assert.deepEqual(await answersOf([one], '/other'), ['same'])
       assert.deepEqual(await answersOf([one], '/lost'), ['404'])
       hung.child.kill('SIGCONT')
@@ -178,7 +178,7 @@ describe('a change that the engine loses before every node has it', () => {
 })
 
 describe('a new app_key', () => {
-  it('comes to three nodes one after the other, and nothing is refused or lost', async (t) => {
+  it('reaches three nodes one after the other, and nothing is refused or lost', async (t) => {
     const server = await startRedis(t)
     const own = { 'app.env': 'prod', 'admin.user': 'root', 'admin.password': 'e52d98c459819a11775936d8dfbb7929', 'admin.secret': 's' }
     const steps = [

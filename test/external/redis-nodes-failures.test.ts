@@ -104,7 +104,7 @@ async function agreed(nodes: readonly Node[]): Promise<void> {
 }
 
 describe('a node', () => {
-  it('that hangs is named after five seconds, and is as the others when it goes on', async (t) => {
+  it('that hangs is reported after five seconds, and is in sync again when it resumes', async (t) => {
     const { url } = await startRedis(t)
     const one = await startHere(t, url)
     for (const count of [1, 2]) {
@@ -123,7 +123,7 @@ describe('a node', () => {
     }
   })
 
-  it('that is killed while a change is taken up is waited for no longer', async (t) => {
+  it('that is killed while it applies a change is no longer awaited', async (t) => {
     const { url } = await startRedis(t)
     const [one, killed] = [await startHere(t, url), await startApart(t, url)]
     killed.child.kill('SIGSTOP')
@@ -135,7 +135,7 @@ describe('a node', () => {
     assert.equal((await nodesOf(one.url)).length, 2)
   })
 
-  it('that is killed in the middle of a change holds up nobody, and leaves nothing behind', async (t) => {
+  it('that is killed during a change blocks no other node, and leaves nothing behind', async (t) => {
     const { url } = await startRedis(t)
     const one = await startHere(t, url)
     const killed = await startApart(t, url, 1, slowFiles)
@@ -147,7 +147,7 @@ describe('a node', () => {
     assert.deepEqual(await answersOf([one], '/slow'), ['404'])
   })
 
-  it('that stood still in the middle of a change begins again from what the others have changed meanwhile', async (t) => {
+  it('that was suspended during a change starts over from the newer state of the others', async (t) => {
     const { url } = await startRedis(t)
     const one = await startHere(t, url)
     const still = await startApart(t, url, 1, slowFiles)
@@ -178,7 +178,7 @@ describe('an engine', () => {
     return nodes
   }
 
-  it('that is away lets nothing be changed, and says so', async (t) => {
+  it('that is away makes changes fail with a clear error', async (t) => {
     const server = await startRedis(t, { args: durable })
     const nodes = await startAll(t, server)
     await server.kill()
@@ -209,7 +209,7 @@ describe('an engine', () => {
     assert.deepEqual(await answersOf(nodes, '/c'), ['same'])
   })
 
-  it('that refuses the list of nodes makes none ready, with a warning, until it takes it', async (t) => {
+  it('that refuses the list of nodes keeps them from being ready, with a warning', async (t) => {
     const server = await startRedis(t)
     const nodes = await startAll(t, server)
     const warnings = async ({ url }: Node): Promise<string> => JSON.stringify(((await ask(url, '/svc-status')).json() as { warnings: string[] }).warnings)
@@ -221,7 +221,7 @@ describe('an engine', () => {
     for (const node of nodes) assert.doesNotMatch(await warnings(node), /OOM/)
   })
 
-  it('that stood still, or has cut the connections, finds all as they were within two seconds', async (t) => {
+  it('that was suspended, or has cut the connections, has all nodes back within two seconds', async (t) => {
     const server = await startRedis(t)
     const nodes = await startAll(t, server)
     const breaks = [
@@ -243,7 +243,7 @@ describe('an engine', () => {
     }
   })
 
-  it('that has lost its data gets it back from the nodes', async (t) => {
+  it('that has lost its data is restored from the nodes', async (t) => {
     const server = await startRedis(t)
     const nodes = await startAll(t, server)
     const losses = [
@@ -279,7 +279,7 @@ describe('an engine', () => {
     assert.deepEqual(await answersOf([stopped], '/a'), ['same'])
   }
 
-  it('that has lost the list of nodes as well is not taken for one without others', async (t) => {
+  it('that has also lost the list of nodes does not make a node believe it is alone', async (t) => {
     const server = await startRedis(t)
     const [one, other] = [await startHere(t, server.url), await startApart(t, server.url)]
     await until(async () => (await nodesOf(one.url)).filter(({ state }) => state === 'ready').length === 2)
@@ -289,7 +289,7 @@ describe('an engine', () => {
   })
 
   for (const awayMs of [0, 2600]) {
-    it(`that lost the list while a node heard no replies for ${awayMs} ms is not taken for one without others`, async (t) => {
+    it(`that lost the list while a node got no replies for ${awayMs} ms does not make it believe it is alone`, async (t) => {
       const server = await startRedis(t)
       const way = startWay(t, join(server.folder, 'redis.sock'))
       const [one, other] = [await startHere(t, way.url), await startApart(t, server.url)]
@@ -305,7 +305,7 @@ describe('an engine', () => {
     })
   }
 
-  it('that lost its data gets no change in place of one that was answered', async (t) => {
+  it('that lost its data accepts no change that replaces an acknowledged one', async (t) => {
     const server = await startRedis(t)
     const ways = [0, 1].map(() => startWay(t, join(server.folder, 'redis.sock'))) as [Way, Way]
     const [one, cut] = [await startHere(t, ways[0].url), await startHere(t, ways[1].url)]
@@ -324,7 +324,7 @@ describe('an engine', () => {
     assert.deepEqual(await tableOf(cut), ['file /file', 'a /a', 'answered /answered'])
   })
 
-  it('that comes late finds a node that started without it', async (t) => {
+  it('that becomes available late is used by a node that started without it', async (t) => {
     const server = await startRedis(t)
     const one = await startHere(t, server.url)
     await server.kill()
@@ -341,7 +341,7 @@ describe('an engine', () => {
 })
 
 describe('an engine at maxclients', () => {
-  it('is named with the reason and what to do, for the commands and for the messages', async (t) => {
+  it('is reported with the reason and advice, for commands and for messages', async (t) => {
     const server = await startRedis(t)
     const redis = openRedis(t, server.url)
     await redis.command('CONFIG', 'SET', 'maxclients', '2')
@@ -349,13 +349,13 @@ describe('an engine at maxclients', () => {
     const reason = /ERR max number of clients reached \(raise its maxclients, or let fewer connect: each process of svc needs two connections\)/
     const messages = /^messages of the shared engine .*/m
     await until(() => reason.test(messages.exec(one.app.warnings().join('\n'))?.[0] ?? ''))
-    assert.match(one.lines().join('\n'), new RegExp(`WARN .*messages of the shared engine .* are not heard, .*${reason.source}`))
+    assert.match(one.lines().join('\n'), new RegExp(`WARN .*messages of the shared engine .* do not arrive, .*${reason.source}`))
     const two = await startHere(t, server.url) // It has none.
     assert.match(two.app.warnings().join('\n'), new RegExp(`the shared engine .* is away: ${reason.source}`))
     assert.match(two.lines().join('\n'), new RegExp(`WARN .*the shared engine .* is away: ${reason.source}`))
     await redis.command('CONFIG', 'SET', 'maxclients', '100')
     await until(async () => (await Promise.all([one, two].map(isReady))).every((is) => is))
     await until(() => one.app.warnings().length === 0 && two.app.warnings().length === 0)
-    assert.match(one.lines().join('\n'), /INFO .*messages of the shared engine .* are heard again/)
+    assert.match(one.lines().join('\n'), /INFO .*messages of the shared engine .* arrive again/)
   })
 })

@@ -27,7 +27,7 @@ async function startThree(t: TestContext, url: string, files: Files = {}, config
 const adminJson = ({ folder }: { readonly folder: string }): string => join(folder, 'routes', 'admin.json')
 
 describe('nodes', () => {
-  it('answer as one server: what is added, deleted, reloaded is so on each when that is answered', async (t) => {
+  it('act as one server: changes apply on every node before the response', async (t) => {
     const { url } = await startRedis(t)
     const nodes = await startThree(t, url)
     for (const [at, node] of nodes.entries()) {
@@ -49,7 +49,7 @@ describe('nodes', () => {
     }
   })
 
-  it('are those of one database: a server that uses another one hears nothing of them', async (t) => {
+  it('are separate per database', async (t) => {
     const { url } = await startRedis(t)
     const [one, two] = [await startOne(t, url), await startOne(t, url)]
     const apart = await startOne(t, `${url}?db=1`)
@@ -63,7 +63,7 @@ describe('nodes', () => {
     assert.deepEqual(apart.lines().filter((line) => line.includes('another node') || line.includes('has stopped')), [])
   })
 
-  it('take nothing from whoever may PUBLISH alone: a message is a reason to look at the state, and no more', async (t) => {
+  it('trust no message: it only makes them check the state', async (t) => {
     const { url, ask: redis } = await startRedis(t)
     const [one, two] = [await startOne(t, url), await startOne(t, url)]
     const forged = JSON.stringify({ version: 9, stamp: 'forged', routes: [{ name: 'evil', at: 9, record: route('evil') }] })
@@ -73,7 +73,7 @@ describe('nodes', () => {
     assert.equal(await redis('HGET', 'svc:nodes:state', 'version'), '1')
   })
 
-  it('of several applications have an engine together, each under a name of its own', async (t) => {
+  it('of several applications can share an engine under different names', async (t) => {
     const { url, ask: redis } = await startRedis(t)
     const one = await startOne(t, url, {}, { app_key: 'one' })
     const other = await startOne(t, url, {}, { app_key: 'other', 'shared.name': 'shop-2' })
@@ -83,10 +83,10 @@ describe('nodes', () => {
     assert.deepEqual([...new Set((await redis('KEYS', '*')).split('\n').map((key) => key.split(':')[0]))].sort(), ['shop-2', 'svc'])
   })
 
-  it('are of one app_key: a server with another one does not start, and is not ready when it finds that out later', async (t) => {
+  it('share one app_key: a server with another one does not start, or is not ready when it learns this later', async (t) => {
     const redis = await startRedis(t)
     await startOne(t, redis.url, {}, { app_key: 'one' })
-    const refusal = /shared engine|servers with another app_key have data there under the name "svc": give this one their app_key, or a shared\.name/
+    const refusal = /shared engine|servers with another app_key have data there under the name "svc": give this server their app_key, or another shared\.name/
     await assert.rejects(startOne(t, redis.url, {}, { app_key: 'two' }), (error: Error) => error.name === 'ConfigError' && refusal.test(error.message))
     const previous = await startOne(t, redis.url, {}, { app_key: 'three', app_key_previous: ['one'] })
     assert.ok(await isReady(previous))
@@ -100,7 +100,7 @@ describe('nodes', () => {
     await until(() => refused.app.warnings().some((warning) => refusal.test(warning)))
   })
 
-  it('give a name to one of two that ask for it at once', async (t) => {
+  it('accept one of two concurrent requests for a name', async (t) => {
     const { url } = await startRedis(t)
     const nodes = await startThree(t, url)
     for (let turn = 0; turn < 5; turn += 1) {
@@ -113,7 +113,7 @@ describe('nodes', () => {
     }
   })
 
-  it('have what the others have when they start later, and in the same order', async (t) => {
+  it('get the routes of the others when they start later, in the same order', async (t) => {
     const { url } = await startRedis(t)
     const one = await startOne(t, url)
     for (const name of ['c', 'a', 'b']) await post(one.url, '/svc-routes/add', route(name, { url: '/:any' }))
@@ -133,7 +133,7 @@ describe('nodes', () => {
     assert.deepEqual(await tableOf(three), ['file /file'])
   })
 
-  it('switch the trace everywhere, and each sets it back by itself, also when the one that was asked is gone', async (t) => {
+  it('switch the trace everywhere, and each resets it, even when the requested node is gone', async (t) => {
     const { url } = await startRedis(t)
     const nodes = await startThree(t, url)
     const asked = await startSeveral(t, 1, nodeFiles, { 'shared.url': url })
@@ -145,30 +145,30 @@ describe('nodes', () => {
     const becomes = (on: boolean) => until(async () => (await Promise.all(nodes.map(isOn))).every((is) => is === on))
     assert.equal((await ask(asked.url, '/svc-trace?mod=pool&on=0&ttl=2')).status, 200)
     asked.child.kill('SIGKILL')
-    await haveLogged(nodes, 'trace.set of another node was taken up: pool off')
-    await haveLogged(nodes, 'trace of pool went back to on by itself')
+    await haveLogged(nodes, 'applied trace.set of another node: pool off')
+    await haveLogged(nodes, 'trace of pool reverted to on')
     await becomes(true)
     assert.equal((await ask(nodes[2].url, '/svc-trace?mod=pool&on=0')).status, 200)
     assert.deepEqual(await Promise.all(nodes.map(isOn)), [false, false, false])
     assert.equal((await ask(nodes[0].url, '/svc-trace?mod=pool&on=1&ttl=1')).status, 200)
-    await haveLogged(nodes.slice(1), 'trace.set of another node was taken up: pool on')
-    await haveLogged(nodes, 'trace of pool went back to off by itself')
+    await haveLogged(nodes.slice(1), 'applied trace.set of another node: pool on')
+    await haveLogged(nodes, 'trace of pool reverted to off')
     await becomes(false)
   })
 
-  it('tell each switch of the trace in the log of each, also that of the log that tells it', async (t) => {
+  it('log each trace switch on each node, even of the module that logs it', async (t) => {
     const { url } = await startRedis(t)
     const [asked, other] = [await startOne(t, url), await startOne(t, url)]
     const modules = Object.keys((await ask(asked.url, '/svc-trace')).json() as object)
     const said = (word: string): string[] =>
-      other.lines().flatMap((line) => new RegExp(`trace\\.set of another node was taken up: (\\w+) ${word}$`).exec(line)?.[1] ?? [])
+      other.lines().flatMap((line) => new RegExp(`applied trace\\.set of another node: (\\w+) ${word}$`).exec(line)?.[1] ?? [])
     for (const [on, word] of [[0, 'off'], [1, 'on']] as const) {
       await ask(asked.url, `/svc-trace?mod=all&on=${on}`)
       assert.deepEqual(said(word).toSorted(), modules.toSorted())
     }
   })
 
-  it('keep a route that is to last, over a reload and a restart, though one alone has it in its file', async (t) => {
+  it('keep a persisted route over a reload and a restart, even when only one has it in its file', async (t) => {
     const { url } = await startRedis(t)
     const [one, two, several] = await startThree(t, url)
     const nodes = [one, two, several]
@@ -186,7 +186,7 @@ describe('nodes', () => {
     assert.deepEqual(await answersOf([...nodes, later], '/kept'), ['404'])
   })
 
-  it('take a route that was deleted meanwhile out of their own file when they start', async (t) => {
+  it('remove a route that was deleted meanwhile from their file when they start', async (t) => {
     const { url } = await startRedis(t)
     const one = await startOne(t, url)
     assert.equal((await post(one.url, '/svc-routes/add', route('kept', { persist: true }))).status, 200)
@@ -215,7 +215,7 @@ describe('nodes', () => {
     }
   })
 
-  it('say which one has not taken up a change, which is not ready until it is as the others', async (t) => {
+  it('report the node that has not applied a change, which is not ready until it is in sync', async (t) => {
     const { url } = await startRedis(t)
     const [one, two, several] = await startThree(t, url)
     const name = (await nodesOf(two.url)).find(({ self }) => self)?.name ?? ''
@@ -225,7 +225,7 @@ describe('nodes', () => {
     assert.equal(answer.status, 500)
     assert.match(answer.text, new RegExp(`^{"ok":false,"error":"routes.reload has taken effect, but not everywhere: node ${name}: Cannot reload the routes`))
     assert.deepEqual([await isReady(one), await isReady(two), await isReady(several)], [true, false, true])
-    assert.match(two.app.warnings().join(), /this node is not as the others: Cannot reload the routes/)
+    assert.match(two.app.warnings().join(), /this node is out of sync: Cannot reload the routes/)
     await until(async () => (await nodesOf(several.url)).find((node) => node.name === name)?.state === 'behind')
     const refused = await post(two.url, '/svc-routes/add', route('a'))
     assert.deepEqual([refused.status, refused.headers['retry-after']], [503, '1'])
@@ -237,7 +237,7 @@ describe('nodes', () => {
     assert.equal(errors.length, 1, errors.join('\n'))
   })
 
-  it('do not lose their workers for a reload that is wrong there alone', async (t) => {
+  it('keep their workers when a reload fails only there', async (t) => {
     const { url } = await startRedis(t)
     const [one, , several] = await startThree(t, url)
     const before = [...(await several.clients()).keys()]
@@ -252,7 +252,7 @@ describe('nodes', () => {
     assert.deepEqual([...(await several.clients()).keys()].sort(), before.sort())
   })
 
-  it('show the errors of all by cause, and forget them everywhere when one is asked', async (t) => {
+  it('show the errors of all nodes by cause, and clear them everywhere on request', async (t) => {
     const { url, ask: redis } = await startRedis(t)
     const failing = {
       'routes/bad.json': [{ name: 'bad', url: '/bad', action: 'bad.mjs' }],
@@ -281,7 +281,7 @@ describe('nodes', () => {
     for (const node of nodes) await until(async () => (await countOf(node)) === 1)
   })
 
-  it('take no group of errors from the engine that is none', async (t) => {
+  it('ignore invalid error groups in the engine', async (t) => {
     const { url, ask: redis } = await startRedis(t)
     const [one, two] = [await startOne(t, url), await startOne(t, url)]
     const keys = (await redis('HKEYS', 'svc:nodes')).split('\n')
@@ -302,7 +302,7 @@ describe('nodes', () => {
     assert.equal((await ask(one.url, '/svc-errors?format=json')).text, '[]')
   })
 
-  it('need no more rights than those of docs/security.md', async (t) => {
+  it('need no more rights than docs/security.md grants', async (t) => {
     const rights = /needs no more than `([^`]+)`/.exec(readPage('docs/security.md').prose)?.[1]?.split(' ') ?? []
     const server = await startRedis(t)
     await server.ask('ACL', 'SETUSER', 'svc', 'on', '>secret', ...rights)
@@ -318,7 +318,7 @@ describe('nodes', () => {
     await until(async () => (await Promise.all(nodes.map(isReady))).every((is) => is))
   })
 
-  it('make one command in a beat, and no other', async (t) => {
+  it('send only one command per beat', async (t) => {
     const server = await startRedis(t)
     const nodes = [await startOne(t, server.url), await startOne(t, server.url)] as const
     await until(async () => (await nodesOf(nodes[0].url)).length === 2)
@@ -335,7 +335,7 @@ describe('nodes', () => {
     assert.deepEqual(others, [])
   })
 
-  it('are listed with what they are', async (t) => {
+  it('are listed with their details', async (t) => {
     const { url } = await startRedis(t)
     const [one, two, several] = await startThree(t, url)
     const areAll = (nodes: readonly StatusNode[]): boolean =>
@@ -375,7 +375,7 @@ describe('the admin of several nodes', () => {
     return Promise.all(nodes.map(async ({ url }) => (await ask(url, '/svc-status', { cookie })).status))
   }
 
-  it('is one: a setup on one signs people in on all', async (t) => {
+  it('is shared: after setup on one node, sign-in works on all', async (t) => {
     const { url } = await startRedis(t)
     const nodes = await startThree(t, url, {}, prod)
     const [, two, several] = nodes
@@ -389,7 +389,7 @@ describe('the admin of several nodes', () => {
     assert.deepEqual(later.lines().filter((line) => line.includes('not set up')), [])
   })
 
-  it('is that of the node which has one in its configuration', async (t) => {
+  it('comes from the node that has one in its configuration', async (t) => {
     const { url } = await startRedis(t)
     const one = await startOne(t, url, {}, prod)
     const two = await startOne(t, url, {}, own)
@@ -399,13 +399,13 @@ describe('the admin of several nodes', () => {
     assert.deepEqual(await letIn([noSecret], await cookieOf(one)), [200])
   })
 
-  it('is kept by a node that has another one, with a warning', async (t) => {
+  it('is kept by a node with another one, with a warning', async (t) => {
     const { url } = await startRedis(t)
     const one = await startOne(t, url, {}, own)
     await until(async () => (await nodesOf2(one, await cookieOf(one)))[0]?.change === 1)
     const two = await startOne(t, url, {}, { ...own, 'admin.secret': 'of two' })
     assert.deepEqual(await letIn([one, two], await cookieOf(one)), [200, 302])
-    assert.match(two.app.warnings().join(), /^admin.user, admin.password and admin.secret here are not those that the other nodes share/)
+    assert.match(two.app.warnings().join(), /^admin.user, admin.password and admin.secret here differ from those that the other nodes share/)
     assert.deepEqual(one.app.warnings(), [])
     assert.ok(await isReady(two))
   })
@@ -414,7 +414,7 @@ describe('the admin of several nodes', () => {
     return ((await ask(url, '/svc-status', { cookie })).json() as { nodes: { change: number }[] }).nodes
   }
 
-  it('gets one secret where none had one', async (t) => {
+  it('gets one secret when none had one', async (t) => {
     const { url } = await startRedis(t)
     const nodes = [await startOne(t, url, {}, { ...own, 'admin.secret': '' }), await startOne(t, url, {}, { ...own, 'admin.secret': '' })]
     const cookies = await Promise.all(nodes.map(cookieOf))

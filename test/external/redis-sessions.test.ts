@@ -36,7 +36,7 @@ const isAway = (error: unknown): boolean =>
 testSessionStore('Redis', (t) => openStore(t))
 
 describe('a session in Redis', () => {
-  it('has a key that does not tell its id, and an end', async (t) => {
+  it('has a key that does not reveal its id, and an expiry', async (t) => {
     const { server, store, keyOf } = await openStore(t)
     await store.create(id(1), fields({ 'key:user': '"ann"' }), hour)
     assert.equal(await keyOf(), `app:session:${createHash('sha256').update(id(1)).digest('base64url')}`)
@@ -45,7 +45,7 @@ describe('a session in Redis', () => {
     assert.deepEqual((await server.ask('HGETALL', await keyOf())).split('\n').sort(), ['"ann"', '1', ':key:user', 'v'])
   })
 
-  it('is removed by Redis when its time is over', async (t) => {
+  it('is removed by Redis when it expires', async (t) => {
     const { server, redis, store } = await openStore(t)
     await server.ask('CONFIG', 'SET', 'notify-keyspace-events', 'Ex')
     const nothing = (): void => {}
@@ -58,7 +58,7 @@ describe('a session in Redis', () => {
     assert.equal(await server.ask('DBSIZE'), '0')
   })
 
-  it('is read with one command and saved with one', async (t) => {
+  it('is read with one command and saved with another', async (t) => {
     const { server, store } = await openStore(t)
     await store.create(id(1), fields({ a: '1' }), hour)
     await store.read(id(1))
@@ -77,7 +77,7 @@ describe('a session in Redis', () => {
     assert.deepEqual(others, [])
   })
 
-  it('may have any number of fields, of which any number change at once', async (t) => {
+  it('can have any number of fields and of changes at once', async (t) => {
     const { store } = await openStore(t)
     const many = (first: number) => Object.fromEntries(Array.from({ length: 9001 }, (_, at) => [`name ${first + at}`, `${at}`]))
     await store.create(id(1), fields(many(0)), hour)
@@ -85,7 +85,7 @@ describe('a session in Redis', () => {
     assert.deepEqual(await contents(store, id(1)), many(9001))
   })
 
-  it('is seen at once by another process, and ended for it', async (t) => {
+  it('is visible to another process at once, and ends there too', async (t) => {
     const { server, store } = await openStore(t)
     const other = new RedisSessionStore({
       redis: openRedis(t, server.url), prefix: 'app:', problemOf: () => undefined, onProblem: () => {},
@@ -98,16 +98,16 @@ describe('a session in Redis', () => {
     assert.equal(await other.read(id(1)), undefined)
   })
 
-  it('that is damaged is ignored, counted and told of', async (t) => {
+  it('is ignored, counted and reported when damaged', async (t) => {
     const { server, store, problems, keyOf } = await openStore(t, problemOfFields)
     const damages: readonly (readonly [command: readonly string[], problem: RegExp])[] = [
       [['HDEL', 'KEY', 'v'], /its version is not 1$/],
       [['HSET', 'KEY', 'v', '2'], /its version is not 1$/],
-      [['HSET', 'KEY', 'stranger', '1'], /it has a field that no session has$/],
-      [['HSET', 'KEY', ':a', '\uffff{'], /it has a field that no session has$/],
-      [['HSET', 'KEY', ':\uffff1', '1'], /it has a field that no session has$/],
-      [['HSET', 'KEY', ':key:a', 'no JSON'], /it has a value that is no JSON$/],
-      [['PERSIST', 'KEY'], /it has no end$/],
+      [['HSET', 'KEY', 'stranger', '1'], /it has an unknown field$/],
+      [['HSET', 'KEY', ':a', '\uffff{'], /it has an unknown field$/],
+      [['HSET', 'KEY', ':\uffff1', '1'], /it has an unknown field$/],
+      [['HSET', 'KEY', ':key:a', 'no JSON'], /it has a value that is not JSON$/],
+      [['PERSIST', 'KEY'], /it has no expiry$/],
     ]
     for (const [at, [command, problem]] of damages.entries()) {
       await store.create(id(at), fields({ 'key:a': '1' }), hour)
@@ -121,14 +121,14 @@ describe('a session in Redis', () => {
     }
   })
 
-  it('is a failure, and none that passes, where its key holds something else', async (t) => {
+  it('fails permanently when its key holds something else', async (t) => {
     const { server, store, keyOf } = await openStore(t)
     await store.create(id(1), fields({}), hour)
     await server.ask('SET', await keyOf(), 'a text')
     await assert.rejects(Promise.resolve(store.read(id(1))), (error) => error instanceof RedisReplyError && error.code === 'WRONGTYPE')
   })
 
-  it('is read and ended while the memory of Redis is full, and changed as a whole or not at all', async (t) => {
+  it('can be read and ended while Redis is out of memory, and changes completely or not at all', async (t) => {
     const { server, store, problems } = await openStore(t)
     await store.create(id(1), fields({ a: '1', b: '2' }), hour)
     await server.ask('CONFIG', 'SET', 'maxmemory', '1')
@@ -145,7 +145,7 @@ describe('a session in Redis', () => {
     assert.equal(await store.read(id(3)), undefined)
   })
 
-  it('needs no more rights than docs/security.md says', async (t) => {
+  it('needs no more rights than docs/security.md grants', async (t) => {
     const server = await startRedis(t)
     const rules = '~svc:* &svc:* +@all -@admin -@dangerous +role'.split(' ')
     await server.ask('ACL', 'SETUSER', 'svc', 'on', '>secret', ...rules)
@@ -160,7 +160,7 @@ describe('a session in Redis', () => {
     await assert.rejects(Promise.resolve(refused.read(id(1))), (error) => error instanceof RedisReplyError && /NOPERM/.test(error.message))
   })
 
-  it('is not there, and no error, on a server that is empty again', async (t) => {
+  it('is absent, without an error, on an emptied server', async (t) => {
     const { server, redis, store } = await openStore(t)
     await store.create(id(1), fields({ a: '1' }), hour)
     await server.kill()

@@ -39,13 +39,13 @@ async function assertData({ url }: TestApplication, cookie: string): Promise<voi
 }
 
 describe('the engine of an earlier version', () => {
-  it('with an unsigned state keeps nodes from being ready, which say what it is, what it holds and what to do, and is heeded', async (t) => {
+  it('with an unsigned state keeps nodes from being ready, until their advice is followed', async (t) => {
     const { server, nodes, cookie } = await startUpgraded(t, '2026-11-22')
     for (const node of nodes) {
       assert.equal(await isReady(node), false)
       const [warning = ''] = node.app.warnings()
-      assert.match(warning, /svc:nodes:state in the shared engine was written by an older version of svc, which did not sign it, so it is not taken over/)
-      assert.match(warning, /; stop all nodes; what goes with it is to be set again \(admin, route:"added", route:"kept", trace:pool\): remove it with DEL svc:nodes:state$/)
+      assert.match(warning, /svc:nodes:state in the shared engine was written by an older version of svc, which did not sign it, so it is not used/)
+      assert.match(warning, /; stop all nodes; these fields are lost and must be set again \(admin, route:"added", route:"kept", trace:pool\): remove it with DEL svc:nodes:state$/)
       await assertData(node, cookie)
     }
     for (const { app } of nodes) await app.stop()
@@ -58,7 +58,7 @@ describe('the engine of an earlier version', () => {
     assert.deepEqual((await request(`${one.url}/job`)).json(), { ok: true, event: { job: 1 } })
   })
 
-  it('with a signed state is taken over', async (t) => {
+  it('with a signed state is used', async (t) => {
     const { nodes, cookie } = await startUpgraded(t, '2026-11-27')
     for (const node of nodes) {
       await until(() => isReady(node))

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { applicationFolder } from '../cli/application-folder.ts'
+import { applicationFolder } from '../support/application-folder.ts'
 import { writeFiles } from '../support/application.ts'
 import { freePort } from '../support/free-port.ts'
 import { launch, optionsOfTarget, root } from '../support/launch.ts'
@@ -96,13 +96,13 @@ describe('systemd-notify', () => {
       ['STOPPING=1', 'STATUS=stopping'],
     ])
     for (const message of messages()) assert.match(message, new RegExp(`^MAINPID=${server.child.pid}$`, 'm'))
-    assert.doesNotMatch(server.stdout(), /was not told/)
+    assert.doesNotMatch(server.stdout(), /was not notified of/)
   })
 
   it('fails where nobody listens, which is a warning', async (t) => {
     const server = launch(t, [], { cwd: applicationFolder(), env: { NOTIFY_SOCKET: join(temporaryFolder(), 'none') } })
     const url = await server.listening()
-    await until(() => /\[WARN \] \[server\] the service manager was not told READY=1: .*No such file/.test(server.stdout()))
+    await until(() => /\[WARN \] \[server\] the service manager was not notified of READY=1: .*No such file/.test(server.stdout()))
     assert.equal((await request(url)).text, 'home')
   })
 })

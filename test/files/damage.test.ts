@@ -1,4 +1,4 @@
-// The files that the server writes for itself, damaged in one byte: it starts, or names the file; and serves what is right.
+// The server's own files, damaged in one byte: the server starts, or names the file, and serves correctly.
 import assert from 'node:assert/strict'
 import { cpSync, existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -25,7 +25,7 @@ const files = {
 const config = { 'app.env': 'dev', cache_ram: false }
 const page = '<p>2</p>\n<b>a</b>\n<b>b</b>\n'
 
-/** A folder as a server left it that has written each of its files, and the cookie of a session. */
+/** A folder in which a server has written each of its files, and the cookie of a session. */
 async function written(t: TestContext): Promise<{ folder: string; cookie: string; paths: string[] }> {
   const one = await startApplication(t, files, config)
   assert.equal((await post(one.url, '/svc-routes/add', route('kept', { persist: true }))).status, 200)
@@ -48,7 +48,7 @@ async function assertServes({ url, lines }: TestApplication, cookie: string): Pr
 }
 
 describe('a damaged file of the server', () => {
-  it('ends nothing: the server starts or names it, and serves what is right', async (t) => {
+  it('does no harm: the server starts or names it, and serves correctly', async (t) => {
     const { folder, cookie, paths } = await written(t)
     const random = new Seeded(20_261)
     let refused = 0
@@ -61,12 +61,12 @@ describe('a damaged file of the server', () => {
       const bytes = readFileSync(file)
       bytes[random.integer(bytes.length)] = random.integer(256)
       writeFileSync(file, bytes)
-      utimesSync(file, atimeMs / 1000, mtimeMs / 1000) // That of a session is its end.
+      utimesSync(file, atimeMs / 1000, mtimeMs / 1000) // The time of a session file is its expiry.
       let one: TestApplication
       try {
         one = await startApplication(t, {}, config, { folder: own })
       } catch (error) {
-        assert.equal(path, 'routes/admin.json', String(error)) // A route file, which people may edit: a wrong one is theirs to mend.
+        assert.equal(path, 'routes/admin.json', String(error)) // A route file, which people may edit and have to correct themselves.
         assert.match(String(error), /admin\.json/)
         refused += 1
         continue

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, mock, test } from 'node:test'
 import { editFile } from '../../lib/files/edit-file.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
-test('gives the old text, undefined where there is no file, and writes the new one', () => {
+test('passes the old text, undefined if there is no file, and writes the new one', () => {
   const file = join(temporaryFolder(), 'a.txt')
   const given: (string | undefined)[] = []
   const append = (text: string | undefined): string => {
@@ -19,7 +19,7 @@ test('gives the old text, undefined where there is no file, and writes the new o
   assert.equal(readFileSync(file, 'utf8'), '\ufeffä\0\ufeffä\0')
 })
 
-test('says what to do where this user may not keep the group, and changes nothing', (t) => {
+test('gives advice if this user cannot keep the group, and changes nothing', (t) => {
   const file = join(temporaryFolder(), 'a.txt')
   writeFileSync(file, 'old')
   t.after(() => {
@@ -53,7 +53,7 @@ describe("under Node's permission model", () => {
     syncBuiltinESMExports()
   })
 
-  test('a file is written to disk at once, and keeps its mode', () => {
+  test('a file is synced to disk, and keeps its mode', () => {
     const file = join(temporaryFolder(), 'a.txt')
     const opened = mock.method(fs, 'openSync')
     syncBuiltinESMExports()
@@ -68,21 +68,21 @@ describe("under Node's permission model", () => {
     assert.deepEqual(flags, [fs.constants.O_SYNC, fs.constants.O_SYNC])
   })
 
-  test('the save fails where the owner or the group would be another one', () => {
+  test('the save fails if the owner or the group would change', () => {
     const file = join(temporaryFolder(), 'a.txt')
     writeFileSync(file, 'old')
     const { uid, gid } = statSync(file)
     const stats = fs.fstatSync
     mock.method(fs, 'fstatSync', (descriptor: number) => Object.assign(stats(descriptor), { gid: gid + 1 }))
     syncBuiltinESMExports()
-    const advice = 'let it belong to the user and group that the server runs as'
+    const advice = 'change it to the user and group that the server runs as'
     const message = `Cannot save ${file}: its owner (${uid}:${gid}) cannot be kept with --permission: ${advice}`
     assert.throws(() => editFile(file, () => 'new'), { message })
     assert.deepEqual([readFileSync(file, 'utf8'), readdirSync(join(file, '..'))], ['old', ['a.txt']])
   })
 })
 
-test('an empty file is an empty text, and may become one', () => {
+test('an empty file is an empty text, and the result can be empty', () => {
   const file = join(temporaryFolder(), 'a.txt')
   writeFileSync(file, '')
   editFile(file, (text) => {
@@ -92,7 +92,7 @@ test('an empty file is an empty text, and may become one', () => {
   assert.equal(statSync(file).size, 0)
 })
 
-test('a path is taken relative to the working directory', () => {
+test('a path is relative to the working directory', () => {
   const folder = temporaryFolder()
   const before = process.cwd()
   process.chdir(folder)
@@ -104,7 +104,7 @@ test('a path is taken relative to the working directory', () => {
   assert.equal(readFileSync(join(folder, 'a.txt'), 'utf8'), 'a')
 })
 
-test('what the edit throws is told with the file and as cause, and nothing changes', () => {
+test('an error of the edit is reported with the file and as cause, and nothing changes', () => {
   const folder = temporaryFolder()
   const file = join(folder, 'a.txt')
   const cause = new Error('it is wrong')
@@ -127,7 +127,7 @@ const hints: readonly [code: string, hint: string][] = [
   ['EIO', ''],
 ]
 
-test('a failure says what to do where that is known', (t) => {
+test('a failure includes advice if there is any', (t) => {
   const file = join(temporaryFolder(), 'a.txt')
   t.after(() => {
     t.mock.restoreAll()

@@ -47,7 +47,7 @@ test('without /proc the path of an open file is unknown when another file, or no
   closeSync(descriptor)
 })
 
-test('reads regular files below a folder only, and never waits for a pipe', () => {
+test('reads only regular files below a folder, and never blocks on a pipe', () => {
   const outer = temporaryFolder()
   const root = join(outer, 'root')
   mkdirSync(join(root, 'sub'), { recursive: true })

@@ -6,7 +6,7 @@ import { describe, it } from 'node:test'
 import { replacedBy, replaceFile, replaceFileSync } from '../../lib/files/replace-file.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
-/** Both functions, with one shape: an error of `write` or of the rename is the same for both. */
+/** Both functions with the same signature. */
 const ways: Readonly<Record<string, (path: string, write: (temporary: string) => void) => Promise<unknown>>> = {
   replaceFile: (path, write) => replaceFile(path, async (temporary) => write(temporary)),
   replaceFileSync: async (path, write) => replaceFileSync(path, write),
@@ -14,7 +14,7 @@ const ways: Readonly<Record<string, (path: string, write: (temporary: string) =>
 
 for (const [name, replace] of Object.entries(ways)) {
   describe(name, () => {
-    it('makes a file and replaces it, and leaves nothing else in the folder', async () => {
+    it('creates a file and replaces it, and leaves nothing else in the folder', async () => {
       const folder = temporaryFolder()
       const file = join(folder, 'a.json')
       for (const text of ['first', 'second']) {
@@ -29,7 +29,7 @@ for (const [name, replace] of Object.entries(ways)) {
       assert.deepEqual(readdirSync(folder), ['a.json'])
     })
 
-    it('keeps the old file when the new one cannot be written, and removes what was written of it', async () => {
+    it('keeps the old file when the new one cannot be written, and removes the partial one', async () => {
       const folder = temporaryFolder()
       const file = join(folder, 'a.json')
       writeFileSync(file, 'old')
@@ -43,7 +43,7 @@ for (const [name, replace] of Object.entries(ways)) {
       assert.deepEqual(readdirSync(folder), ['a.json'])
     })
 
-    it('removes the temporary file when it cannot take the place of the old one', async () => {
+    it('removes the temporary file when it cannot be renamed', async () => {
       const folder = temporaryFolder()
       const file = join(folder, 'a.json')
       mkdirSync(file)
@@ -54,7 +54,7 @@ for (const [name, replace] of Object.entries(ways)) {
 }
 
 describe('replaceFile', () => {
-  it('reports the first failure where the temporary file cannot be removed either', async () => {
+  it('reports the first failure if the temporary file cannot be removed either', async () => {
     const file = join(temporaryFolder(), 'a.json')
     const refuse = (code: string) => async (): Promise<void> => {
       throw Object.assign(new Error(`${code}: refused by the test`), { code })
@@ -66,7 +66,7 @@ describe('replaceFile', () => {
 })
 
 describe('the name of a temporary file', () => {
-  it('tells which file it was to replace', () => {
+  it('identifies the file that it was to replace', () => {
     const rows: readonly [name: string, file: string | undefined][] = [
       ['.svc.json.0123456789ab.tmp', 'svc.json'],
       ['svc.json.0123456789ab.tmp', 'svc.json'],

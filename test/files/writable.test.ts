@@ -7,7 +7,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const failure = (code: string): Promise<never> => Promise.reject(Object.assign(new Error(`${code}: it failed`), { code }))
 
-/** A file system with these folders; those of `closed` cannot be written. */
+/** A file system with these folders; the ones in `closed` cannot be written. */
 function system(folders: readonly string[], closed: Readonly<Record<string, string>> = {}): FolderAccess {
   return {
     stat: async (path) => (folders.includes(path) ? { isDirectory: () => true } : failure('ENOENT')),
@@ -15,15 +15,15 @@ function system(folders: readonly string[], closed: Readonly<Record<string, stri
   }
 }
 
-describe('a folder that a process has to write', () => {
+describe('a folder that a process must write to', () => {
   const rows: readonly (readonly [name: string, system: FolderAccess, problem: object | undefined])[] = [
     ['is there', system(['/', '/a', '/a/b']), undefined],
     ['can be made, with those above it', system(['/']), undefined],
     ['belongs to another user', system(['/', '/a', '/a/b'], { '/a/b': 'EACCES' }), { isMissing: false, reason: 'EACCES: it failed' }],
     ['is on a read-only file system', system(['/', '/a', '/a/b'], { '/a/b': 'EROFS' }), { isMissing: false, reason: 'EROFS: it failed' }],
-    ['is not there, and cannot be made', system(['/', '/a'], { '/a': 'EACCES' }), {
+    ['does not exist and cannot be created', system(['/', '/a'], { '/a': 'EACCES' }), {
       isMissing: true,
-      reason: 'it is not there, and cannot be made: EACCES: it failed',
+      reason: 'it does not exist and cannot be created: EACCES: it failed',
     }],
     ['is below what the permission model does not show', { ...system(['/']), stat: () => failure('ERR_ACCESS_DENIED') }, undefined],
   ]
@@ -33,10 +33,10 @@ describe('a folder that a process has to write', () => {
     })
   }
 
-  it('is no folder when a file is in the way', async () => {
+  it('is not a folder when a file is in the way', async () => {
     const folder = temporaryFolder()
     writeFileSync(join(folder, 'file'), '')
-    assert.deepEqual(await problemOfFolder(join(folder, 'file')), { isMissing: false, reason: `${join(folder, 'file')} is no folder` })
+    assert.deepEqual(await problemOfFolder(join(folder, 'file')), { isMissing: false, reason: `${join(folder, 'file')} is not a folder` })
     assert.match((await problemOfFolder(join(folder, 'file', 'more')))?.reason ?? '', /ENOTDIR/)
     assert.equal(await problemOfFolder(join(folder, 'new', 'newer')), undefined)
   })

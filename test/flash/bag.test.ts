@@ -7,7 +7,7 @@ function newBag(): FlashBag {
 }
 
 describe('a flash bag', () => {
-  it('gives a value once, then the fallback', () => {
+  it('returns a value once, then the fallback', () => {
     const bag = newBag()
     bag.set('message', 'Saved')
     assert.deepEqual([bag.has('message'), bag.has('message')], [true, true])
@@ -24,7 +24,7 @@ describe('a flash bag', () => {
     assert.deepEqual([bag.get('errors'), bag.get('input')], [{ name: 'is missing' }, { name: '', tags: ['a'] }])
   })
 
-  it('removes a key, and all, without reading', () => {
+  it('removes one key, and all, without reading', () => {
     const bag = newBag()
     bag.set({ a: 1, b: 2, c: 3 })
     bag.delete('a')
@@ -36,7 +36,7 @@ describe('a flash bag', () => {
     assert.deepEqual([bag.has('b'), bag.has('c'), bag.get('c', 0)], [false, false, 0])
   })
 
-  it('keeps every value of JSON, null too', () => {
+  it('keeps every JSON value, including null', () => {
     for (const value of [null, false, 0, '', [], {}, 'é\u0000', [[{ a: [null] }]], 1e21]) {
       const bag = newBag()
       bag.set('v', value)
@@ -45,7 +45,7 @@ describe('a flash bag', () => {
     }
   })
 
-  it('holds what was set, whatever becomes of the object', () => {
+  it('holds a copy of the value, independent of the object', () => {
     const bag = newBag()
     const input = { name: 'a' }
     bag.set({ input })
@@ -53,7 +53,7 @@ describe('a flash bag', () => {
     assert.deepEqual(bag.get('input'), { name: 'a' })
   })
 
-  it('takes names of every object as keys and form ids', () => {
+  it('accepts names of Object members as keys and form ids', () => {
     const holder = new RequestFlash()
     for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty', '', '0']) {
       const bag = new FlashBag(name, { holder, keepOnGet: false })
@@ -65,7 +65,7 @@ describe('a flash bag', () => {
     assert.equal(Object.prototype.hasOwnProperty.call(Object.prototype, 'other'), false)
   })
 
-  it('is one bag an id, removed when it is empty', () => {
+  it('is one bag per id, removed when it is empty', () => {
     const holder = new RequestFlash()
     const [a, again, b] = ['a', 'a', 'b'].map((id) => new FlashBag(id, { holder, keepOnGet: false }))
     a?.set('k', 1)
@@ -80,7 +80,7 @@ describe('a flash bag', () => {
     assert.equal(holder.flashBag('b'), undefined)
   })
 
-  it('leaves what is read where nobody may see the answer', () => {
+  it('keeps a value that is read for a response that may go unseen', () => {
     const bag = new FlashBag('f', { holder: new RequestFlash(), keepOnGet: true })
     bag.set('k', 1)
     assert.deepEqual([bag.get('k'), bag.get('k'), bag.get('none', 0)], [1, 1, 0])
@@ -99,18 +99,18 @@ describe('a flash bag', () => {
     ['a circular object', ['k', circular], /key "k": .*circular/],
     ['a Set', ['k', { tags: new Set(['a']) }], /key "k": tags is of class Set/],
     ['undefined in a list', [{ k: [undefined] }], /key "k": 0 is of type undefined$/],
-    ['what throws a text', ['k', { toJSON: () => { throw 'no' } }], /key "k": no$/],
-    ['one wrong member of an object', [{ a: 1, b: undefined }], /key "b": it is of type undefined$/],
-    ['no key', [undefined, 1], /^Cannot set flash "f": give a string and a value, or an object of keys and values$/],
-    ['a number as key', [1, 1], /give a string/],
-    ['null', [null], /give a string/],
-    ['an array', [['a']], /give a string/],
+    ['a value that throws a string', ['k', { toJSON: () => { throw 'no' } }], /key "k": no$/],
+    ['an object with one invalid member', [{ a: 1, b: undefined }], /key "b": it is of type undefined$/],
+    ['no key', [undefined, 1], /^Cannot set flash "f": pass a string and a value, or an object of keys and values$/],
+    ['a number as key', [1, 1], /pass a string/],
+    ['null', [null], /pass a string/],
+    ['an array', [['a']], /pass a string/],
   ]
   for (const [what, given, message] of wrong) {
     it(`refuses ${what} and sets nothing`, () => {
       const bag = newBag()
       bag.set('before', 1)
-      // Callers in JavaScript are not held to the types.
+      // JavaScript callers are not bound by the types.
       assert.throws(() => Reflect.apply(bag.set, bag, given), { name: 'TypeError', message })
       assert.deepEqual([bag.has('a'), bag.has('k'), bag.get('before')], [false, false, 1])
     })

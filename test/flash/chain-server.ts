@@ -1,4 +1,4 @@
-/** A small server for the tests of middleware: sessions, flash, sign-in check and JWT, as an application joins them. */
+/** A small server for the tests of middleware: sessions, flash, sign-in check and JWT, combined as in an application. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
@@ -10,7 +10,7 @@ import { errorReply, toHttpError } from '../../lib/http/error-reply.ts'
 import { createContextClass, type ViewScope } from '../../lib/http/features.ts'
 import { Responder } from '../../lib/core/respond.ts'
 import type { ReadyReply } from '../../lib/http/reply.ts'
-import { createJwtGroup } from '../../lib/jwt/group.ts'
+import { createJwtGroup } from '../../lib/composition/jwt-group.ts'
 import type { ModuleLogger } from '../../lib/log/logger.ts'
 import type { PreparedSettings } from '../../lib/chain/settings.ts'
 import { compose } from '../../lib/chain/compose.ts'
@@ -24,11 +24,11 @@ import { request, type Answer, type Question } from '../support/request.ts'
 /** Actions by `path`, or `path middleware,middleware`. */
 export type Actions = Readonly<Record<string, TestAction>>
 
-/** What a test may set up. */
+/** The options of a test. */
 export interface ChainOptions {
   /** The groups of `setup`. */
   readonly setup?: Readonly<Record<string, unknown>>
-  /** Where a key file is. */
+  /** The folder of a key file. */
   readonly folder?: string
   /** Milliseconds since 1970, for tokens. */
   readonly now?: () => number
@@ -38,11 +38,11 @@ export interface ChainOptions {
 export interface ChainServer {
   /** `LEVEL module message`, without INFO lines. */
   readonly lines: readonly string[]
-  /** What a view sees besides its data. */
+  /** The names that a view sees in addition to its data. */
   viewScope(ctx: CoreContext): ViewScope
-  /** Reads settings of a group aside. */
+  /** Reads settings of a group without applying them. */
   prepare(group: string, given: unknown): PreparedSettings
-  /** Takes new settings of a group into use, as a reload does. */
+  /** Applies new settings of a group, as a reload does. */
   configure(group: string, given: unknown): void
   /** Sends a request without cookies. */
   send(path: string, question?: Question): Promise<Answer>
@@ -64,7 +64,7 @@ export async function startChain(
     openStoreHere: openLocalStore, openReplies: new OpenReplies(), folder, isPublic: () => false, log,
   })
   const groups = [sessions, createAuthGroup({ log }), createJwtGroup({ folder, now, log })]
-  for (const group of groups) await group.load?.()
+  for (const group of groups) if (group.name in setup) await group.load?.()
   const prepare = (name: string, given: unknown): PreparedSettings => {
     const group = groups.find((one) => one.name === name)
     if (group === undefined) throw new Error(`There is no group ${name}`)

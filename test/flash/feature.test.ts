@@ -49,7 +49,7 @@ const actions: Actions = {
 }
 
 describe('flash messages', () => {
-  it('come through a redirect and any number of requests that do not read them, and are shown once', async (t) => {
+  it('survive a redirect and any number of requests that do not read them, and are shown once', async (t) => {
     const { client } = await startChain(t, actions)
     const send = client()
     await send('/set')
@@ -59,10 +59,10 @@ describe('flash messages', () => {
     assert.deepEqual((await send('/get')).json(), ['Saved'])
     assert.deepEqual((await send('/get')).json(), ['none'])
     assert.deepEqual((await send('/raw')).json(), [{ f: { type: 'success' } }])
-    assert.deepEqual((await client()('/get')).json(), ['none'], 'another client has none')
+    assert.deepEqual((await client()('/get')).json(), ['none'], 'another client has no message')
   })
 
-  it('leave no bag in the session when all was read', async (t) => {
+  it('leave no bag in the session when all have been read', async (t) => {
     const send = (await startChain(t, actions)).client()
     await send('/set')
     await send('/set?id=other')
@@ -77,7 +77,7 @@ describe('flash messages', () => {
     assert.deepEqual((await send('/get')).json(), ['Saved again'])
   })
 
-  it('have a bag for each id that parallel requests set', async (t) => {
+  it('are kept separately by id when parallel requests set them', async (t) => {
     const send = (await startChain(t, actions)).client()
     await send('/set?id=first')
     await Promise.all(Array.from({ length: 50 }, (_, at) => send(`/set?id=form${at}`)))
@@ -85,14 +85,14 @@ describe('flash messages', () => {
     assert.equal(Object.keys(bags).length, 51)
   })
 
-  const peeks: readonly (readonly [string, string, Record<string, string>])[] = [
+  const unseen: readonly (readonly [string, string, Record<string, string>])[] = [
     ['HEAD', 'HEAD', {}],
     ['prefetch', 'GET', { 'sec-purpose': 'prefetch' }],
     ['prerender', 'GET', { 'sec-purpose': 'prefetch;prerender' }],
-    ['prefetch of an older browser', 'GET', { purpose: 'prefetch' }],
+    ['prefetch by an older browser', 'GET', { purpose: 'prefetch' }],
   ]
-  for (const [what, method, headers] of peeks) {
-    it(`are left by a ${what}`, async (t) => {
+  for (const [what, method, headers] of unseen) {
+    it(`are not removed by a ${what}`, async (t) => {
       const send = (await startChain(t, actions)).client()
       await send('/set')
       const ahead = await send('/get', { method, headers })
@@ -102,7 +102,7 @@ describe('flash messages', () => {
     })
   }
 
-  it('go with the session that is destroyed; what is set afterwards is of the next one', async (t) => {
+  it('end with the session; later messages belong to the next session', async (t) => {
     const send = (await startChain(t, actions)).client()
     await send('/set')
     assert.deepEqual((await send('/out')).json(), [false])
@@ -112,14 +112,14 @@ describe('flash messages', () => {
     assert.deepEqual((await send('/raw')).json(), [{ f: { message: 'Signed out' } }])
   })
 
-  it('are kept by a refusal that was meant, and left by a request that failed', async (t) => {
+  it('are kept after an intended refusal, and dropped after a failed request', async (t) => {
     const send = (await startChain(t, actions)).client()
     assert.equal((await send('/refused')).status, 422)
     assert.equal((await send('/failed')).status, 500)
     assert.deepEqual((await send('/get')).json(), ['Refused'])
   })
 
-  it('work for one request without a session, which the log says once a route', async (t) => {
+  it('last for one request without a session, which is logged once per route', async (t) => {
     const { client, lines } = await startChain(t, actions)
     const send = client()
     for (let left = 3; left > 0; left -= 1) {
@@ -135,7 +135,7 @@ describe('flash messages', () => {
     ])
   })
 
-  it('are in views under the name of the specification', async (t) => {
+  it('are available in views under the name of the specification', async (t) => {
     const views: Actions = {
       '/view SVC_MwSession': (ctx) => {
         const { UFlash } = server.viewScope(ctx) as { UFlash: FullContext['flash'] }
@@ -149,10 +149,10 @@ describe('flash messages', () => {
     assert.deepEqual((await send('/view')).json(), ['none', false])
   })
 
-  it('refuse an id that is no string, or empty', async (t) => {
+  it('refuse an id that is empty or not a string', async (t) => {
     const { send, lines } = await startChain(t, actions)
     for (const path of ['/empty', '/number', '/nothing']) assert.equal((await send(path)).status, 500)
-    const message = 'ERROR internal_error Cannot give a flash bag: its id must be a string that is not empty: it is'
+    const message = 'ERROR internal_error Cannot open a flash bag: its id must be a non-empty string: it is'
     assert.deepEqual(lines, [`${message} empty`, `${message} a number`, `${message} undefined`])
   })
 })

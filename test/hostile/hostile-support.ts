@@ -1,4 +1,4 @@
-// A server whose clients leave or send what they should not, and what shows that nothing of them is left.
+// A server with misbehaving clients, and checks that nothing of them is left.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readlinkSync } from 'node:fs'
@@ -24,8 +24,8 @@ const config = { 'server.body_limit_kb': 1024, 'paths.public': 'public', 'pool_h
 const files = { 'public/large.bin': 'y'.repeat(5_000_000), 'public/small.txt': 'small' }
 
 /**
- * What the process holds open: the sockets that Node knows, and descriptors of files in these folders where the system
- * lists them. What the loader of the tests opens for itself is not the server's.
+ * The open handles of the process: the sockets that Node knows, and descriptors of files in these folders if the system
+ * lists them. Files opened by the test loader do not count.
  */
 function heldIn(folders: readonly string[]): { sockets: number; files: string[] } {
   const sockets = process.getActiveResourcesInfo().filter((kind) => kind === 'TCPSocketWrap').length
@@ -34,13 +34,13 @@ function heldIn(folders: readonly string[]): { sockets: number; files: string[] 
     try {
       return readlinkSync(`/proc/self/fd/${fd}`)
     } catch {
-      return '' // The descriptor with which the folder was read.
+      return '' // The descriptor that read the folder.
     }
   })
   return { sockets, files: names.filter((name) => folders.some((folder) => name.startsWith(folder))).toSorted() }
 }
 
-/** Starts the server with a temporary folder of its own; `clean` then shows that nothing of the requests is left. */
+/** Starts the server with its own temporary folder; `clean` checks that nothing of the requests is left. */
 export async function hostileServer(t: TestContext): Promise<TestApplication & { clean: () => Promise<void> }> {
   const uploads = temporaryFolder()
   const application = await serve(t, actions, { ...config, 'paths.temp': uploads }, files)
@@ -87,7 +87,7 @@ const stages: [string, string, RegExp | undefined][] = [
 ]
 
 /**
- * Has clients leave at every stage.
+ * Makes clients leave at every stage.
  * @param waysPerStage by how many of the six ways each stage is left; all are taken in any case
  */
 export async function checkLeavers(t: TestContext, waysPerStage: number): Promise<void> {
@@ -99,7 +99,7 @@ export async function checkLeavers(t: TestContext, waysPerStage: number): Promis
       const client = new Connection(t, server.port)
       await once(client.socket, 'connect')
       if (bytes !== '') await client.send(bytes)
-      // Late leaves the server the time that another request takes.
+      // `late` gives the server the time of another request.
       if (late) await request(`${server.url}/small.txt`)
       if (late && seen !== undefined) await until(() => seen.test(client.received))
       client.socket.pause()
@@ -136,7 +136,7 @@ const good = [
   requestText('CONNECT h:80'),
 ]
 
-/** A good request or two with some bytes changed, doubled, taken out or put in, or the end cut off. */
+/** One or two valid requests with some bytes changed, duplicated, removed or inserted, or truncated. */
 function broken(seeded: Seeded): Buffer {
   let bytes = Buffer.from(seeded.pick(good) + (seeded.next() < 0.3 ? seeded.pick(good) : ''), 'latin1')
   for (let change = seeded.integer(4); change >= 0; change--) {

@@ -10,10 +10,10 @@ describe('clients that leave', () => {
   it('at every stage, each in another way, leave nothing behind', (t) => checkLeavers(t, 1))
 })
 
-describe('bytes that nobody should send', () => {
-  it('get an answer or a closed connection, and the server lives on: 80 requests', (t) => checkBrokenRequests(t, 5))
+describe('malformed requests', () => {
+  it('get a response or a closed connection, and the server keeps running: 80 requests', (t) => checkBrokenRequests(t, 5))
 
-  it('in a flood of connections do not keep the others from being served', async (t) => {
+  it('in a flood of connections do not block other clients', async (t) => {
     const server = await hostileServer(t)
     const clients = Array.from({ length: 200 }, (_, at) => {
       const client = new Connection(t, server.port)
@@ -53,7 +53,7 @@ describe('bytes that nobody should send', () => {
 })
 
 describe('uploads', () => {
-  it('leave no file behind, whether they end well or not', async (t) => {
+  it('leave no file behind, whether they succeed or not', async (t) => {
     const server = await hostileServer(t)
     const boundary = { 'content-type': 'multipart/form-data; boundary=B' }
     const head = '--B\r\nContent-Disposition: form-data; name="f"; filename="f.bin"\r\n\r\n'

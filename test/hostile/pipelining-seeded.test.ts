@@ -1,4 +1,4 @@
-// Requests of all kinds, sent in pieces of any size without waiting for answers, get the answers of one at a time.
+// Pipelined requests of all kinds, sent in pieces of any size, get the same responses as requests one at a time.
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { makeCertificate } from '../support/certificate.ts'
@@ -98,9 +98,9 @@ async function compare(t: TestContext, seed: number, connections: number, reques
   )
 }
 
-describe('requests of all kinds without waiting for answers', () => {
+describe('pipelined requests of all kinds', () => {
   for (const seed of [1, 2, 3]) {
-    it(`get the answers of one at a time, seed ${seed}`, (t) => compare(t, seed, 8, 60))
+    it(`get the same responses as one at a time, seed ${seed}`, (t) => compare(t, seed, 8, 60))
   }
-  it('get them over TLS, which takes each response a turn later, seed 4', (t) => compare(t, 4, 8, 60, true))
+  it('get them over TLS, which sends each response a turn later, seed 4', (t) => compare(t, 4, 8, 60, true))
 })

@@ -10,7 +10,7 @@ import { until } from '../support/until.ts'
 /** The requests of a connection that are served at a time. */
 const limit = 1
 
-/** A server whose action counts its calls, and holds them until `/open` was asked for. */
+/** A server whose action counts its calls, and holds them until `/open` is requested. */
 async function start(t: TestContext, config: Readonly<Record<string, unknown>> = {}) {
   const key = `pipelining ${Math.random()}`
   const state = { started: 0, waiting: [] as (() => void)[] }
@@ -36,7 +36,7 @@ function requests(count: number, path = 'GET /held/'): string {
   return Array.from({ length: count }, (_, at) => requestText(`${path}${at}`)).join('')
 }
 
-describe('requests sent without waiting for answers', () => {
+describe('pipelined requests', () => {
   it('are served one after the other, the others wait unserved, and all are answered in order', async (t) => {
     const { port, url, state, release } = await start(t)
     const client = new Connection(t, port)
@@ -53,7 +53,7 @@ describe('requests sent without waiting for answers', () => {
     assert.deepEqual(answers.map(({ body }) => body), Array.from({ length: 50 }, (_, at) => String(at)))
   })
 
-  it('get a long answer whole though the one behind it closes the connection, and more comes meanwhile', async (t) => {
+  it('get a long response completely even if the next one closes the connection, with more data arriving', async (t) => {
     const size = 3_000_000
     const { port } = await serve(t, {}, { 'paths.public': 'public' }, { 'public/big.bin': 'b'.repeat(size) })
     const socket = connect({ port, host: '127.0.0.1' })
@@ -65,7 +65,7 @@ describe('requests sent without waiting for answers', () => {
     let received = 0
     socket.on('data', (chunk: Buffer) => {
       received += chunk.length
-      socket.pause() // A client that reads slowly: what it has not read when the connection is closed must not be lost.
+      socket.pause() // A slow client: unread data must not be lost when the connection is closed.
       setTimeout(() => socket.resume(), 20)
     })
     await once(socket, 'close')
@@ -73,7 +73,7 @@ describe('requests sent without waiting for answers', () => {
     assert.ok(received > size && received < size + 2000, `${received} bytes of ${size} and an answer`)
   })
 
-  it('are read on once they are served: what comes later is answered too, with its body', async (t) => {
+  it('do not stop reading: later requests are answered too, with their bodies', async (t) => {
     const { port, state, release } = await start(t)
     const client = new Connection(t, port)
     await client.send(requests(20))
@@ -86,7 +86,7 @@ describe('requests sent without waiting for answers', () => {
     await late
   })
 
-  it('are dropped with their client: what was not served is never served', async (t) => {
+  it('are dropped with their client: unserved requests are never served', async (t) => {
     const { port, url, state, release } = await start(t, { 'app.env': 'dev' })
     const active = async (): Promise<number> =>
       ((await request(`${url}/svc-status`)).json() as { requests: { active: number } }).requests.active
@@ -98,7 +98,7 @@ describe('requests sent without waiting for answers', () => {
     assert.ok(state.started < 50, `${state.started} were served`)
   })
 
-  it('behind an answer that is the last are not served', async (t) => {
+  it('after a final response are not served', async (t) => {
     const { port, state } = await start(t)
     const client = new Connection(t, port)
     await client.send(requestText('GET /now', ['Connection: close']) + requests(10))

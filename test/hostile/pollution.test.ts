@@ -1,6 +1,6 @@
 /**
- * Prototype pollution: a name such as `__proto__` that a client sends is a name like any other. It reaches whoever asks
- * for it, nobody else, and `Object.prototype` stays as it is.
+ * Prototype pollution: a name such as `__proto__` that a client sends is a name like any other. It is visible only to
+ * code that reads it, and `Object.prototype` stays unchanged.
  */
 import assert from 'node:assert/strict'
 import { createSecretKey } from 'node:crypto'
@@ -21,7 +21,7 @@ import { serve } from '../support/serve.ts'
 const names = ['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', '__defineGetter__', 'valueOf']
 const methods = Object.getOwnPropertyNames(Object.prototype).sort()
 
-/** Fails when a name has been added to what every object has, or changed there. */
+/** Fails when `Object.prototype` has been changed. */
 function assertClean(): void {
   assert.deepEqual(Object.getOwnPropertyNames(Object.prototype).sort(), methods)
   for (const kind of [Object, Array, Function, String]) {
@@ -48,7 +48,7 @@ async function ask(url: string, headers: Record<string, string> = {}, body?: str
   return answer.json()
 }
 
-describe('names that every object has', () => {
+describe('names of Object.prototype', () => {
   it('in a request are names like any other', async (t) => {
     const { url } = await serve(t, actions)
     const list = names.map((name) => `${name}=${name}&${name}[polluted]=1&${name}.polluted=1`).join('&')
@@ -138,26 +138,26 @@ describe('the parsers', () => {
     ['a token', () => verifyJws(hmacToken('{"alg":"HS256","__proto__":{"polluted":1}}', '{"__proto__":{"sub":"x","polluted":1}}'), ['HS256'], createSecretKey(Buffer.from(secret)))],
   ]
   for (const [what, read] of rows) {
-    it(`of ${what} leave every other object alone`, () => {
+    it(`of ${what} do not affect other objects`, () => {
       const value = read()
       assert.ok(value !== undefined)
       assertClean()
     })
   }
 
-  it('of a configuration believe nothing that it has not itself', () => {
+  it('of a configuration ignore inherited members', () => {
     const { config } = assembleConfig([JSON.parse('{"__proto__":{"admin":{"user":"evil"}},"admin":{"__proto__":{"secret":"evil"}}}')], {})
     assert.deepEqual([config['admin.user'], config['admin.secret']], ['', ''])
     assert.equal(assembleConfig([Object.create({ 'admin.user': 'evil' })], {}).config['admin.user'], '')
   })
 
-  it('of a route record believe nothing that it has not itself', () => {
+  it('of a route record ignore inherited members', () => {
     const text = '{"__proto__":{"name":"n","url":"/","action":"a.js"}}'
     const record = parseRecord(JSON.parse(text), { root: '/srv', middlewareKnown: () => true })
     assert.ok('problems' in record && record.problems.length >= 3)
   })
 
-  it('of a token take claims that are its own', () => {
+  it('of a token accept only own claims', () => {
     const key = createSecretKey(Buffer.from(secret))
     const reading = verifyJws(hmacToken('{"alg":"HS256"}', '{"__proto__":{"sub":"evil"}}'), ['HS256'], key)
     assert.ok('payload' in reading && reading.payload['sub'] === undefined && Object.hasOwn(reading.payload, '__proto__'))

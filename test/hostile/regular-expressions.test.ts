@@ -11,7 +11,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { checkTimes, patternsOf, sources } from './regular-expressions-support.ts'
 
-/** Patterns that repeat a repetition, and why there is one way only to read a text. */
+/** Patterns that repeat a repetition, and why there is only one way to match a text. */
 const safeNesting: ReadonlyMap<string, string> = new Map([
   ['^[A-Za-z0-9_-]+(?:\\.[A-Za-z0-9_-]+)*$', 'a dot, which no label holds, begins each repetition'],
   ['^\\.?[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$', 'the same'],
@@ -21,7 +21,7 @@ const safeNesting: ReadonlyMap<string, string> = new Map([
   ['^(?:\\s|\\/\\*(?:[^*]|\\*(?!\\/))*\\*\\/|\\/\\/.*[\\n\\r\\u2028\\u2029])*$', 'the same'],
 ])
 
-/** Whether a repetition without an end stands in a group that is repeated without an end. */
+/** Whether an unbounded repetition is in a group that is repeated without bound. */
 function nests(pattern: string): boolean {
   /** For each open group, whether it holds such a repetition. */
   const groups = [false]
@@ -63,7 +63,7 @@ describe('regular expressions', () => {
     assert.ok(made >= 3, `${made} are made of constants`)
   })
 
-  it('of the checker below: it tells a repeated repetition', () => {
+  it('with a repeated repetition are detected by the check below', () => {
     const rows: readonly (readonly [pattern: string, isNested: boolean])[] = [
       ['a+', false], ['(a+)+', true], ['(?:a*)*$', true], ['(?:a|b+)*', true], ['(a{2,})+', true], ['((a+))*', true], ['(a+)?', false], ['(a?)+', false],
       ['[(a+)+]*', false], ['\\(a+\\)+', false], ['(?:ab)+c*', false], ['(?:a(?:b+c)?d)*', true],
@@ -71,7 +71,7 @@ describe('regular expressions', () => {
     for (const [pattern, isNested] of rows) assert.equal(nests(pattern), isNested, pattern)
   })
 
-  it('repeat no repetition, but those that are listed with their reason', () => {
+  it('repeat no repetition, except those listed with a reason', () => {
     const found = sources.flatMap(([file, source]) => patternsOf(file, source))
     assert.ok(found.length > 100, `${found.length} patterns`)
     const nested = found.filter(({ pattern }) => nests(pattern.source))
@@ -79,5 +79,5 @@ describe('regular expressions', () => {
     for (const source of safeNesting.keys()) assert.ok(nested.some(({ pattern }) => pattern.source === source), source)
   })
 
-  it('are done with 28 characters, and with 3000, within a second', () => checkTimes([28, 3000]))
+  it('process 28 characters, and 3000, within a second', () => checkTimes([28, 3000]))
 })

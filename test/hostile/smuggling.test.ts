@@ -1,6 +1,6 @@
 /**
- * Request smuggling: a request that two readers in a row, a proxy and the server, take for two different ones. Whatever
- * can be read in two ways must be refused, and its connection must end, so that what follows is nobody's request.
+ * Request smuggling: a request that a proxy and the server behind it parse differently. Every ambiguous request must be
+ * refused, and its connection must end, so that the bytes after it are not served as a request.
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, it, type TestContext } from 'node:test'
@@ -8,7 +8,7 @@ import type { TestApplication } from '../support/application.ts'
 import { Connection, requestText, splitAnswers } from '../support/connection.ts'
 import { serve } from '../support/serve.ts'
 
-/** What is sent, the statuses that are answered, and whether the connection is closed afterwards. */
+/** The bytes sent, the statuses received, and whether the connection is closed afterwards. */
 type Row = readonly [what: string, bytes: string, statuses: readonly number[], end: 'closed' | 'open']
 
 const actions = {
@@ -18,7 +18,7 @@ const actions = {
   '/empty': '() => undefined',
   '/smuggled': "() => { throw new Error('smuggled') }",
 }
-/** A request that must never be served: it stands where a body is, or where nothing may stand. */
+/** A request that must never be served: it is in a body, or where nothing is allowed. */
 const inner = requestText('GET /smuggled')
 const chunked = 'Transfer-Encoding: chunked'
 
@@ -207,7 +207,7 @@ const tables: readonly (readonly [string, readonly Row[]])[] = [
   ['an upgrade', upgrades],
 ]
 
-/** Sends a row and, behind it, a sound request. Returns every status. */
+/** Sends a row followed by a valid request. Returns every status. */
 async function send(t: TestContext, { port }: TestApplication, bytes: string): Promise<readonly number[]> {
   const client = new Connection(t, port)
   await client.send(Buffer.from(bytes + requestText('GET /ok', ['Connection: close']), 'latin1'))
@@ -237,7 +237,7 @@ describe('request smuggling', () => {
     })
   }
 
-  it('goes on after an upgrade that is not taken', async (t) => {
+  it('continues after a declined upgrade', async (t) => {
     const client = new Connection(t, application.port)
     for (let count = 1; count <= 3; count += 1) {
       await client.send(get(['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABk']))

@@ -1,4 +1,4 @@
-// A server with streams and long polls whose clients do what they should not, and what shows that nothing is left.
+// A server with streams and long polls and misbehaving clients, and checks that nothing of them is left.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { TestContext } from 'node:test'
@@ -21,9 +21,9 @@ interface StreamServer {
   readonly port: number
   lines(file?: string): string[]
   status(): Promise<Status>
-  /** Waits until this many polls, streams and queued ones are there. */
+  /** Waits for this many polls, streams and queued requests. */
   waits(longpoll: number, sse?: number, queue?: number): Promise<void>
-  /** Shows that nothing of what clients did is left, and that the server serves on. */
+  /** Checks that nothing of the clients is left, and that the server still serves. */
   clean(): Promise<void>
 }
 

@@ -11,7 +11,7 @@ const wrongCursors = ['-1', '1.5', '1e3', '', '+1', '0x10', 'NaN', 'null', '1,2'
 const farCursors = ['1', '9007199254740993', '9'.repeat(5000)]
 
 describe('cursors', () => {
-  it('that are no whole number from 0 get 400, and take nothing', async (t) => {
+  it('that are not whole numbers from 0 get 400, and take no event', async (t) => {
     const { url, clean } = await serveStreams(t)
     for (const cursor of wrongCursors) {
       for (const path of ['/poll', '/sse']) {
@@ -26,7 +26,7 @@ describe('cursors', () => {
     await clean()
   })
 
-  it('that a browser would send again and again are passed over, with a gap', async (t) => {
+  it('that a browser would keep sending are ignored, with a gap', async (t) => {
     const { port, clean } = await serveStreams(t)
     for (const fields of [...wrongCursors.map((cursor) => [`Last-Event-ID: ${cursor}`]), ['Last-Event-ID: 1', 'Last-Event-ID: 1']]) {
       const stream = new Connection(t, port)
@@ -91,7 +91,7 @@ describe('a client that waits', () => {
     await server.clean()
   })
 
-  it('and asks for an upgrade besides is served and freed as any other', async (t) => {
+  it('and also requests an upgrade is served and freed like any other', async (t) => {
     const server = await serveStreams(t)
     const upgrade = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: x']
     for (const path of paths) {
@@ -112,7 +112,7 @@ describe('a client that waits', () => {
     await server.clean()
   })
 
-  it('and sends on is answered first, then what it sent, in order', async (t) => {
+  it('and sends more is answered first, then the later requests, in order', async (t) => {
     const server = await serveStreams(t)
     const client = new Connection(t, server.port)
     await client.send(requestText('GET /poll'))
@@ -128,7 +128,7 @@ describe('a client that waits', () => {
     await server.clean()
   })
 
-  it('and sends rubbish gets its answer, then 400; a stream goes on until then', async (t) => {
+  it('and sends garbage gets its response, then 400; a stream continues until then', async (t) => {
     const server = await serveStreams(t)
     const rubbish = new Seeded(7).bytes(100_000)
     for (const path of ['/poll', '/queue']) {
@@ -152,7 +152,7 @@ describe('a client that waits', () => {
     await server.clean()
   })
 
-  it('and sends more polls at once takes one worker, however many they are', async (t) => {
+  it('and sends more polls at once takes only one worker', async (t) => {
     const server = await serveStreams(t)
     const client = new Connection(t, server.port)
     await client.send(requestText('GET /poll').repeat(50))
@@ -170,7 +170,7 @@ describe('a client that waits', () => {
     await server.clean()
   })
 
-  it('and leaves after it sent more frees all that it asked for', async (t) => {
+  it('and leaves after sending more frees everything that it requested', async (t) => {
     const server = await serveStreams(t)
     const behind: [string, string][] = [
       ['requests', requestText('GET /ok').repeat(50)],
@@ -200,7 +200,7 @@ describe('a client that waits', () => {
 describe('a body on a poll', () => {
   const chunked = 'Transfer-Encoding: chunked'
 
-  it('that nobody reads does no harm, whole or in part', async (t) => {
+  it('that is not read does no harm, complete or partial', async (t) => {
     const server = await serveStreams(t)
     const rows: [string, string, boolean][] = [
       ['a whole body', requestText('GET /poll', ['Content-Length: 3'], 'abc'), false],
@@ -224,7 +224,7 @@ describe('a body on a poll', () => {
     await server.clean()
   })
 
-  it('that breaks ends the wait with 400', async (t) => {
+  it('that is malformed ends the wait with 400', async (t) => {
     const server = await serveStreams(t)
     for (const path of ['/poll', '/queue', '/hold', '/read']) {
       const broken = new Connection(t, server.port)
@@ -239,7 +239,7 @@ describe('a body on a poll', () => {
 })
 
 describe('a stream whose client never reads', () => {
-  it('is cut past a bound and counted, and others get all there is', async (t) => {
+  it('is cut past a limit and counted, and others get every event', async (t) => {
     const server = await serveStreams(t)
     const reading = new Connection(t, server.port)
     await reading.send(requestText('GET /sse'))

@@ -17,7 +17,7 @@ function clientCount(): number {
   return Math.min(10_000, (limit || 1024) - 200)
 }
 
-/** A client that asks for one thing and keeps the first bytes of the answer. */
+/** A client that sends one request and keeps the first bytes of the response. */
 class Client {
   readonly socket: Socket
   status = 0
@@ -53,7 +53,7 @@ interface Status {
   readonly requests: { readonly active: number }
 }
 
-it('of 10,000 polls from one address what has a place waits, the rest gets 503, and all is free afterwards', async (t) => {
+it('of 10,000 polls from one address those with a place wait, the rest get 503, and all is free afterwards', async (t) => {
   const count = clientCount()
   const [workers, places] = [Math.floor(count * 0.6), Math.floor(count * 0.2)]
   const refused = count - workers - places

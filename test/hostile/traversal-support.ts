@@ -1,11 +1,11 @@
-// An application with files that must not be had, and the ways out of the folder that it serves.
+// An application with files that must not be served, and ways out of the folder that it serves.
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { Connection, requestText } from '../support/connection.ts'
 import type { TestApplication } from '../support/application.ts'
 import { serve } from '../support/serve.ts'
 
-/** Stands in a file beside every folder that is served, and in hidden ones. */
+/** The content of a file beside every served folder, and of hidden files. */
 export const treasure = 'the treasure'
 
 /** Ways to write `../`, and its parts. */
@@ -68,7 +68,7 @@ export async function start(t: TestContext): Promise<TestApplication> {
   return application
 }
 
-/** Sends a target as it is. */
+/** Sends a request target unchanged. */
 export async function ask(t: TestContext, port: number, target: string, fields: readonly string[] = []): Promise<string> {
   const client = new Connection(t, port)
   await client.send(Buffer.from(requestText(`GET ${target}`, [...fields, 'Connection: close']), 'latin1'))
@@ -80,7 +80,7 @@ const befores = ['/', '/folder/', '/folder', '//', 'http://h/']
 const ends = ['secret.txt', 'public-other/secret.txt', 'svc.json', 'etc/passwd']
 
 /**
- * Leaves the folder upwards in every way.
+ * Tries every way to go up out of the folder.
  * @param endsPerWay with how many of the four files each way is tried before each beginning; all are tried in any case
  */
 export async function checkUpwards(t: TestContext, endsPerWay: number): Promise<void> {

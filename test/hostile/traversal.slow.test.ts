@@ -1,4 +1,4 @@
 import { it } from 'node:test'
 import { checkUpwards } from './traversal-support.ts'
 
-it('static files are not left upwards, however that is written, to any of the files', (t) => checkUpwards(t, 4))
+it('static files cannot be escaped upwards in any spelling, to any of the files', (t) => checkUpwards(t, 4))

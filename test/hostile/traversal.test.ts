@@ -1,7 +1,7 @@
 /**
- * Path traversal: no path, in whatever encoding, leads out of the folder that it is for: that of static files, that of
- * views, that of actions. A rest parameter gets the path decoded once, so an application that uses it as a file's name
- * must check it; what it gets is told here row by row.
+ * Path traversal: no path, in any encoding, leads out of its folder, be it that of static files, views or actions. A
+ * rest parameter gets the path decoded once, so an application that uses it as a file name must check it; the rows here
+ * show what it gets.
  */
 import assert from 'node:assert/strict'
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -13,9 +13,9 @@ import { serve } from '../support/serve.ts'
 import { ask, checkUpwards, start, treasure } from './traversal-support.ts'
 
 describe('static files', () => {
-  it('are not left upwards, however that is written', (t) => checkUpwards(t, 1))
+  it('cannot be escaped upwards in any spelling', (t) => checkUpwards(t, 1))
 
-  it('are not absolute, hidden or written in another way', async (t) => {
+  it('are not served by absolute, hidden or alternative paths', async (t) => {
     const { port, folder } = await start(t)
     const targets = [
       `${folder}/secret.txt`, `/${folder}/secret.txt`, `/%2f${folder}/secret.txt`, `file://${folder}/secret.txt`, '/C:/secret.txt', '/%5c%5chost%5cshare',
@@ -57,7 +57,7 @@ describe('static files', () => {
 })
 
 describe('a rest parameter', () => {
-  it('is decoded once, and what is no UTF-8 is refused', async (t) => {
+  it('is decoded once, and refused if it is not UTF-8', async (t) => {
     const { port } = await start(t)
     const rows: readonly (readonly [sent: string, rest: string | 400])[] = [
       ['../x', '../x'],
@@ -94,7 +94,7 @@ describe('a rest parameter', () => {
 })
 
 describe('views', () => {
-  it('lie below the root, whatever name they are asked for by', async (t) => {
+  it('are below the root, whatever their name', async (t) => {
     const { url, folder } = await serve(t, { '/view': '(ctx) => ctx.view(ctx.query.get("file"))' }, { 'paths.root': 'app' }, {
       'app/actions.mjs': 'export const r0 = (ctx) => ctx.view(ctx.query.get("file"))\n',
       'app/good.html': 'good',
@@ -116,7 +116,7 @@ describe('views', () => {
 })
 
 describe('actions', () => {
-  it('lie below the root, whatever a route record says', () => {
+  it('are below the root, whatever a route record contains', () => {
     const rules = { root: '/srv/app', middlewareKnown: () => true }
     const read = (action: string): ReturnType<typeof parseRecord> => parseRecord({ name: 'n', url: '/', action }, rules)
     const outside = [

@@ -5,7 +5,7 @@ import { parseJson } from '../../lib/http/json.ts'
 import { explainJson } from '../../lib/json/json-map.ts'
 import { Seeded } from '../support/seeded.ts'
 
-/** Refuses what JSON.parse refuses, and takes what it takes. */
+/** Checks that JSON is accepted and refused exactly as by JSON.parse. */
 export function checkJsonBodies(rounds: number): void {
   const seeded = new Seeded(7)
   const pieces = ['{', '}', '[', ']', ',', ':', ' ', '\n', '\u0001', '"a"', '"\\"', '1', '-0.5e1', 'true', 'null', 'x', '0']

@@ -4,7 +4,7 @@ import { parseJson } from '../../lib/http/json.ts'
 import { explainJson } from '../../lib/json/json-map.ts'
 import { checkJsonBodies } from './body-json-support.ts'
 
-test('names the place of a mistake', () => {
+test('reports the position of a mistake', () => {
   const rows: [text: string, message: RegExp][] = [
     ['', /it is empty$/],
     ['{"a":[1,2', /line 1, column 10: .*the end of the text/],
@@ -17,9 +17,9 @@ test('names the place of a mistake', () => {
   }
 })
 
-test('refuses what JSON.parse refuses, and takes what it takes', () => checkJsonBodies(2_000))
+test('accepts and refuses exactly what JSON.parse does', () => checkJsonBodies(2_000))
 
-test('stands a million levels, and finds the place in time that grows with the text', () => {
+test('handles a million levels, and finds the position in linear time', () => {
   assert.throws(() => parseJson('['.repeat(1_000_000), explainJson), { code: 'bad_json' })
   assert.throws(() => parseJson(`"${'\\n'.repeat(500_000)}`, explainJson), { code: 'bad_json' })
   assert.throws(() => parseJson(`[${'1'.repeat(1_000_000)}x]`, explainJson), /line 1, column 1000002:/)

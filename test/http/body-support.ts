@@ -1,4 +1,4 @@
-/** A real server whose handler gets a `Body`, for the tests of bodies and forms. All is closed when the test ends. */
+/** A real server whose handler gets a `Body`, for the tests of bodies and forms. Closed when the test ends. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
@@ -11,7 +11,7 @@ import { Body, type BodyOptions } from '../../lib/http/body.ts'
 import { HttpError } from '../../lib/http/errors.ts'
 import { listen } from '../support/listen.ts'
 
-/** What the handler did with one request. */
+/** The outcome of the handler for one request. */
 export interface Outcome {
   readonly value?: unknown
   readonly error?: unknown
@@ -21,13 +21,13 @@ export interface Outcome {
 export interface BodyServer {
   readonly port: number
   readonly url: string
-  /** The outcome of the next request that ends. */
+  /** Returns the outcome of the next request that ends. */
   next(): Promise<Outcome>
-  /** A raw connection to it. */
+  /** Opens a raw connection to it. */
   connect(): Promise<Socket>
 }
 
-/** Starts a server. `handle` works on the body; its value is answered as JSON, its HttpError as status and JSON. */
+/** Starts a server. `handle` processes the body; its value is answered as JSON, its HttpError as status and JSON. */
 export async function serveBody(
   t: TestContext,
   options: Partial<BodyOptions>,
@@ -57,9 +57,9 @@ export async function serveBody(
       response.end(JSON.stringify(error === undefined ? (outcome.value ?? null) : { error: String(text) }))
       await closed
       await body.dispose()
-      const taker = waiting.shift()
-      if (taker === undefined) outcomes.push(outcome)
-      else taker(outcome)
+      const receiver = waiting.shift()
+      if (receiver === undefined) outcomes.push(outcome)
+      else receiver(outcome)
     }
   })
   server.on('checkContinue', (request, response) => {
@@ -86,14 +86,14 @@ export async function serveBody(
   }
 }
 
-/** Everything that comes until the other side closes, as text. */
+/** Returns everything received until the other side closes, as text. */
 export async function readAll(socket: Socket): Promise<string> {
   const chunks: Buffer[] = []
   for await (const chunk of socket) chunks.push(chunk as Buffer) // no encoding is set, so chunks are buffers
   return Buffer.concat(chunks).toString('latin1')
 }
 
-/** A multipart body. A part is its header lines and its data. */
+/** Builds a multipart body. A part is its header lines and its data. */
 export function multipart(boundary: string, parts: ReadonlyArray<readonly [string, string | Buffer]>): Buffer {
   const pieces = parts.flatMap(([header, data]) => [
     Buffer.from(`--${boundary}\r\n${header}\r\n\r\n`),
@@ -103,8 +103,8 @@ export function multipart(boundary: string, parts: ReadonlyArray<readonly [strin
   return Buffer.concat([...pieces, Buffer.from(`--${boundary}--\r\n`)])
 }
 
-/** Asserts that nothing is left in a folder and that no descriptor of this process leads into it. */
-export function assertNothingLeft(folder: string): void {
+/** Asserts that a folder is empty and that this process has no open descriptor in it. */
+export function assertNoLeftovers(folder: string): void {
   assert.deepEqual(readdirSync(folder), [])
   const open = readdirSync('/proc/self/fd').map((descriptor) => {
     try {

@@ -9,11 +9,11 @@ import { readAll, rejectsWith, serveBody } from './body-support.ts'
 
 const post = (body: string | Uint8Array, headers: Record<string, string> = {}): RequestInit => ({
   method: 'POST',
-  body: body as string, // fetch takes bytes too; the types of this Node version do not say so
+  body: body as string, // fetch accepts bytes too, but the types of this Node version lack it
   headers,
 })
 
-test('gives the bytes, the text and the JSON of a body, in any order and again', async (t) => {
+test('returns the bytes, the text and the JSON of a body, in any order and repeatedly', async (t) => {
   const server = await serveBody(t, {}, async (body) => {
     const [text, json, bytes] = await Promise.all([body.text(), body.json(), body.bytes()])
     assert.equal(await body.text(), text)
@@ -26,7 +26,7 @@ test('gives the bytes, the text and the JSON of a body, in any order and again',
   assert.deepEqual(await answer.json(), ['7b2261223a22c3a9227d', '{"a":"é"}', { a: 'é' }])
 })
 
-test('gives a request without a body nothing, and does not begin to read', async (t) => {
+test('returns nothing for a request without a body, and does not start to read', async (t) => {
   let started = 0
   const server = await serveBody(t, { onStart: () => void (started += 1) }, async (body, request) => {
     const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
@@ -41,7 +41,7 @@ test('gives a request without a body nothing, and does not begin to read', async
   assert.equal(started, 0)
 })
 
-test('puts a body together from chunks of one byte', async (t) => {
+test('assembles a body from chunks of one byte', async (t) => {
   const server = await serveBody(t, {}, (body) => body.text())
   const socket = await server.connect()
   const text = 'x'.repeat(2000) + 'é'
@@ -73,7 +73,7 @@ test('decodes text by its charset', async (t) => {
   }
 })
 
-test('refuses bad JSON with its place and without its text', async (t) => {
+test('refuses bad JSON with its position and without its text', async (t) => {
   const server = await serveBody(t, {}, (body) => body.json())
   const rows: Array<[string | Uint8Array, string]> = [
     ['{"password":"hunter2",\n x', 'line 2, column 2: '],
@@ -94,7 +94,7 @@ test('refuses bad JSON with its place and without its text', async (t) => {
   assert.equal(((await server.next()).error as HttpError).message, 'Cannot read the body as JSON: it is empty')
 })
 
-test('keeps __proto__ in JSON as a key of its own', async (t) => {
+test('keeps __proto__ in JSON as an own key', async (t) => {
   const server = await serveBody(t, {}, (body) => body.json())
   await fetch(server.url, post('{"__proto__":{"admin":true},"constructor":1}'))
   const { value } = await server.next()
@@ -103,7 +103,7 @@ test('keeps __proto__ in JSON as a key of its own', async (t) => {
   assert.equal(({} as { admin?: unknown }).admin, undefined)
 })
 
-test('refuses a Content-Encoding, and says what it takes', async (t) => {
+test('refuses a Content-Encoding, and names the supported one', async (t) => {
   const server = await serveBody(t, {}, (body) => body.bytes())
   for (const encoding of ['gzip', 'gzip, identity', 'nonsense']) {
     const answer = await fetch(server.url, post('x', { 'Content-Encoding': encoding }))
@@ -114,7 +114,7 @@ test('refuses a Content-Encoding, and says what it takes', async (t) => {
   assert.equal((await fetch(server.url, post('x', { 'Content-Encoding': 'Identity' }))).status, 200)
 })
 
-test('takes a body of exactly the limit', async (t) => {
+test('accepts a body of exactly the limit', async (t) => {
   const server = await serveBody(t, { maxBytes: 100 }, async (body) => (await body.bytes()).length)
   const socket = await server.connect()
   const chunked = `64\r\n${'x'.repeat(100)}\r\n0\r\n\r\n`
@@ -123,7 +123,7 @@ test('takes a body of exactly the limit', async (t) => {
   assert.equal(await (await fetch(server.url, post('x'.repeat(100)))).json(), 100)
 })
 
-test('refuses a body that is announced too large before any of it has come', async (t) => {
+test('refuses a body that announces too large a length before any of it arrives', async (t) => {
   let started = 0
   const server = await serveBody(t, { maxBytes: 100, onStart: () => void (started += 1) }, async (body) => {
     await rejectsWith(body.json(), 413, 'body_too_large')
@@ -137,7 +137,7 @@ test('refuses a body that is announced too large before any of it has come', asy
   assert.equal(started, 0)
 })
 
-test('does not ask for a body that it has no room for', async (t) => {
+test('sends no 100 Continue for a body that is too large', async (t) => {
   let started = 0
   const onWait = (): never => {
     throw new HttpError(503, 'overloaded')
@@ -149,7 +149,7 @@ test('does not ask for a body that it has no room for', async (t) => {
   assert.equal(started, 0)
 })
 
-test('refuses a chunked body as soon as it passes the limit, and reads no further', async (t) => {
+test('refuses a chunked body as soon as it exceeds the limit, and reads no further', async (t) => {
   const server = await serveBody(t, { maxBytes: 100_000 }, async (body, request) => {
     const error = await rejectsWith(body.bytes(), 413, 'body_too_large')
     assert.equal(body.consumed, false)
@@ -157,7 +157,7 @@ test('refuses a chunked body as soon as it passes the limit, and reads no furthe
     throw error
   })
   const socket = await server.connect()
-  socket.on('error', () => {}) // the server closes while bytes are still coming
+  socket.on('error', () => {}) // the server closes while bytes are still arriving
   const closed = once(socket.resume(), 'close')
   socket.write('POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n')
   for (let count = 0; count < 7; count += 1) socket.write(`4000\r\n${'x'.repeat(16_384)}\r\n`)
@@ -181,7 +181,7 @@ test('begins once, just before reading, and so can send 100 Continue', async (t)
   assert.equal(started, 1)
 })
 
-test('rejects when the client leaves half-way, also when nobody waits', async (t) => {
+test('rejects when the client disconnects midway, even if nobody awaits it', async (t) => {
   for (const chunked of [false, true]) {
     const began = deferred()
     const server = await serveBody(t, {}, async (body, request) => {
@@ -203,7 +203,7 @@ test('rejects when the client leaves half-way, also when nobody waits', async (t
   }
 })
 
-test('rejects when the client has left before reading begins', async (t) => {
+test('rejects if the client disconnected before reading begins', async (t) => {
   const server = await serveBody(t, {}, async (body, request) => {
     await new Promise((resolve) => request.on('close', resolve))
     return body.bytes()
@@ -214,7 +214,7 @@ test('rejects when the client has left before reading begins', async (t) => {
   assert.equal(error instanceof HttpError && error.code, 'client_closed')
 })
 
-test('ends a reading that is under way when it is disposed of, and begins none afterwards', async (t) => {
+test('aborts a running read when it is disposed of, and starts none afterwards', async (t) => {
   const server = await serveBody(t, {}, async (body) => {
     const reading = body.bytes()
     assert.equal(body.dispose(), undefined)
@@ -234,7 +234,7 @@ test('ends a reading that is under way when it is disposed of, and begins none a
   assert.equal((await fetch(late.url, post('x'))).status, 400)
 })
 
-test('takes nothing of what arrives after the end of a reading', async (t) => {
+test('ignores everything that arrives after the end of a read', async (t) => {
   let begun = (): void => {}
   const hasBegun = new Promise<void>((resolve) => (begun = resolve))
   const server = await serveBody(t, {}, async (body, request) => {
@@ -255,7 +255,7 @@ test('takes nothing of what arrives after the end of a reading', async (t) => {
   assert.deepEqual(await server.next(), { value: 5 })
 })
 
-test('says so when other code has read the request', async (t) => {
+test('throws if other code has read the request', async (t) => {
   const server = await serveBody(t, {}, async (body, request) => {
     for await (const chunk of request) assert.ok(chunk)
     return body.bytes()

@@ -12,16 +12,16 @@ const trusted = ['127.0.0.1', '10.0.0.0/8', '::1', 'fd00::/8', '0:0:0:0:0:0:0:2'
 type Row = [what: string, socket: string, headers: Record<string, string>, ip: string, proto?: string, host?: string]
 
 const rows: Row[] = [
-  ['a peer that is not trusted', '192.0.2.1', { 'x-forwarded-for': '198.51.100.1', 'x-forwarded-proto': 'https' },
+  ['an untrusted peer', '192.0.2.1', { 'x-forwarded-for': '198.51.100.1', 'x-forwarded-proto': 'https' },
     '192.0.2.1'],
   ['no header', '127.0.0.1', {}, '127.0.0.1'],
   ['an empty header', '127.0.0.1', { 'x-forwarded-for': '' }, '127.0.0.1'],
   ['one proxy', '127.0.0.1', { 'x-forwarded-for': '198.51.100.1' }, '198.51.100.1'],
-  ['a made up address on the left', '127.0.0.1', { 'x-forwarded-for': '1.1.1.1, 198.51.100.1' }, '198.51.100.1'],
+  ['a forged address on the left', '127.0.0.1', { 'x-forwarded-for': '1.1.1.1, 198.51.100.1' }, '198.51.100.1'],
   ['two proxies', '127.0.0.1', { 'x-forwarded-for': '198.51.100.1, 10.1.2.3' }, '198.51.100.1'],
   ['only proxies', '127.0.0.1', { 'x-forwarded-for': '10.0.0.9, 10.1.2.3' }, '10.0.0.9'],
   ['a mapped peer', '::ffff:127.0.0.1', { 'x-forwarded-for': '198.51.100.1' }, '198.51.100.1'],
-  ['a mapped peer that is not trusted', '::ffff:192.0.2.1', {}, '192.0.2.1'],
+  ['an untrusted mapped peer', '::ffff:192.0.2.1', {}, '192.0.2.1'],
   ['a peer with a zone', 'fe80::1%eth0', {}, 'fe80::1'],
   ['an IPv6 proxy written otherwise', '::2', { 'x-forwarded-for': '2001:DB8:0::1' }, '2001:db8::1'],
   ['a port', '127.0.0.1', { 'x-forwarded-for': '198.51.100.1:4711' }, '198.51.100.1'],
@@ -31,17 +31,17 @@ const rows: Row[] = [
   ['a mapped entry', '::1', { 'x-forwarded-for': '::ffff:198.51.100.1' }, '198.51.100.1'],
   ['a mapped entry in hexadecimal', '::1', { 'x-forwarded-for': '::FFFF:c633:6401' }, '198.51.100.1'],
   ['a mapped proxy', '::1', { 'x-forwarded-for': '198.51.100.1, ::ffff:10.0.0.1' }, '198.51.100.1'],
-  ['rubbish on the right', '127.0.0.1', { 'x-forwarded-for': '198.51.100.1, unknown' }, '127.0.0.1'],
-  ['rubbish behind a proxy', '127.0.0.1', { 'x-forwarded-for': '198.51.100.1, unknown, 10.0.0.1' }, '10.0.0.1'],
+  ['garbage on the right', '127.0.0.1', { 'x-forwarded-for': '198.51.100.1, unknown' }, '127.0.0.1'],
+  ['garbage behind a proxy', '127.0.0.1', { 'x-forwarded-for': '198.51.100.1, unknown, 10.0.0.1' }, '10.0.0.1'],
   ['an empty element', '127.0.0.1', { 'x-forwarded-for': '198.51.100.1, , 10.0.0.1' }, '10.0.0.1'],
   ['empty brackets', '127.0.0.1', { 'x-forwarded-for': '[]' }, '127.0.0.1'],
   ['a port of six digits', '127.0.0.1', { 'x-forwarded-for': '198.51.100.1:123456' }, '127.0.0.1'],
   ['a scheme and a host', '::1', { 'x-forwarded-proto': 'HTTPS', 'x-forwarded-host': 'example.org:8443' }, '::1',
     'https', 'example.org:8443'],
-  ['a scheme that is none', '::1', { 'x-forwarded-proto': 'javascript', 'x-forwarded-host': 'a b' }, '::1'],
-  ['a made up scheme on the left', '::1', { 'x-forwarded-proto': 'https, http' }, '::1', 'http'],
+  ['an invalid scheme', '::1', { 'x-forwarded-proto': 'javascript', 'x-forwarded-host': 'a b' }, '::1'],
+  ['a forged scheme on the left', '::1', { 'x-forwarded-proto': 'https, http' }, '::1', 'http'],
   [
-    'lists of two proxies, and a made up element each',
+    'lists of two proxies, each with a forged element',
     '::1',
     { 'x-forwarded-for': '1.1.1.1, 198.51.100.1, 10.1.2.3', 'x-forwarded-proto': 'http, https, http',
       'x-forwarded-host': 'x.org, a.org, b.org' },
@@ -65,13 +65,13 @@ for (const [what, socket, headers, ip, proto, host] of rows) {
   })
 }
 
-test('looks at no header without trusted proxies or when the peer is not one', () => {
-  const refuse = (): never => assert.fail('a header was looked at')
+test('reads no header without trusted proxies or from an untrusted peer', () => {
+  const refuse = (): never => assert.fail('a header was read')
   assert.equal(createClientAddress([]).resolve('::ffff:127.0.0.1', refuse).ip, '127.0.0.1')
   assert.equal(createClientAddress(trusted).resolve('192.0.2.1', refuse).ip, '192.0.2.1')
 })
 
-test('gives back the text of a socket that has no address', () => {
+test('returns the text of a socket that has no address', () => {
   assert.deepEqual(createClientAddress([]).resolve('', () => undefined), { ip: '', proto: undefined, host: undefined })
   assert.deepEqual(createClientAddress(trusted).resolve('', () => '1.1.1.1').ip, '')
 })
@@ -96,7 +96,7 @@ const entries: [string, RegExp | undefined][] = [
   ['*', /IP address/],
 ]
 for (const [entry, problem] of entries) {
-  test(`${problem === undefined ? 'takes' : 'refuses'} ${JSON.stringify(entry)} as a trusted proxy`, () => {
+  test(`${problem === undefined ? 'accepts' : 'refuses'} ${JSON.stringify(entry)} as a trusted proxy`, () => {
     const found = checkTrustedProxy(entry)
     if (problem === undefined) {
       assert.equal(found, undefined)
@@ -113,7 +113,7 @@ test('trusts a single address that is written as mapped', () => {
   assert.equal(address.resolve('10.0.0.2', () => '198.51.100.1').ip, '10.0.0.2')
 })
 
-test('gives an address whatever stands in the header', () => {
+test('returns an address whatever the header contains', () => {
   const random = new Seeded(2)
   const parts = ['198.51.100.1', '10.0.0.1', '::1', '[', ']', ':', ',', ', ', '%', 'x', '/', '"', '\u00ff',
     '99999999999', '::ffff:']
@@ -143,8 +143,8 @@ test('finds the client of a real connection behind a proxy', async (t) => {
 })
 
 for (const ip of ['127.0.0.1', '127.255.0.9', '::1']) {
-  test(`knows that ${ip} is this machine`, () => assert.equal(isLoopback(ip), true))
+  test(`recognizes ${ip} as this machine`, () => assert.equal(isLoopback(ip), true))
 }
 for (const ip of ['10.9.8.7', '192.168.1.1', '169.254.1.1', 'fd12::1', '2001:db8::1', '8.8.8.8', '', 'localhost']) {
-  test(`knows that ${JSON.stringify(ip)} is elsewhere`, () => assert.equal(isLoopback(ip), false))
+  test(`recognizes ${JSON.stringify(ip)} as another machine`, () => assert.equal(isLoopback(ip), false))
 }

@@ -6,7 +6,7 @@ import type { Coding } from '../../lib/http/compress.ts'
 import { Seeded } from '../support/seeded.ts'
 
 const all = ['zstd', 'br', 'gzip'] as const
-/** Whether gzip is sent, where it is the only coding that is offered. */
+/** Whether gzip is selected if it is the only offered coding. */
 const accepted: [string | undefined, boolean][] = [
   [undefined, false],
   ['', false],
@@ -98,7 +98,7 @@ for (const [type, yes] of types) {
     yes))
 }
 
-test('reads any Accept-Encoding without harm', () => {
+test('handles any Accept-Encoding', () => {
   const random = new Seeded(4)
   const parts = ['gzip', '*', ',', ';', 'q=', '0', '.', '1', ' ', '=', 'identity', '\u00ff', '"']
   let yes = 0
@@ -115,7 +115,7 @@ const decoders: Readonly<Record<Coding, (bytes: Uint8Array) => Uint8Array>> = {
   zstd: (bytes) => (zlib as unknown as { zstdDecompressSync(of: Uint8Array): Uint8Array }).zstdDecompressSync(bytes),
 }
 for (const coding of replyCodings) {
-  test(`compresses small bodies at once and large ones in the thread pool, to the same bytes: ${coding}`, async () => {
+  test(`compresses small bodies synchronously and large ones in the thread pool, with equal output: ${coding}`, async () => {
     const text = Buffer.from('Grüße, '.repeat(400))
     const small = compressReply(text, coding)
     assert.ok(small instanceof Uint8Array && small.length < text.length)
@@ -128,7 +128,7 @@ for (const coding of replyCodings) {
   })
 }
 
-test('offers zstd where Node has it, and before the others', () => {
+test('prefers zstd if Node supports it', () => {
   assert.deepEqual(replyCodings, 'zstdCompress' in zlib ? all : ['br', 'gzip'])
   assert.equal(compressAboveBytes, 2048)
 })

@@ -42,7 +42,7 @@ describe('the request in the context', () => {
     })
   })
 
-  it('gives objects without prototype, and a state that inherits nothing, the same each time', async (t) => {
+  it('returns objects without prototype, and a state that inherits nothing, always the same', async (t) => {
     const { port } = await serve(t, {
       '/:a': `(ctx) => ['params', 'headers', 'cookies', 'state'].map((name) =>
         [Object.getPrototypeOf(ctx[name]), ctx[name] === ctx[name], 'constructor' in ctx[name]])`,
@@ -57,7 +57,7 @@ describe('the request in the context', () => {
     assert.deepEqual(JSON.parse(body), { host: '', httpVersion: '1.0' })
   })
 
-  it('believes forwarding headers of a trusted proxy alone', async (t) => {
+  it('believes forwarding headers only from a trusted proxy', async (t) => {
     const action = '({ ip, host, secure, setCookie }) => { setCookie("a", "b"); return { ip, host, secure } }'
     const headers = { 'x-forwarded-for': '1.1.1.1, 8.8.8.8', 'x-forwarded-proto': 'https', 'x-forwarded-host': 'example.org' }
     const trusting = await serve(t, { '/': action }, { 'server.trusted_proxies': ['127.0.0.0/8'] })
@@ -71,7 +71,7 @@ describe('the request in the context', () => {
     assert.doesNotMatch(plain.headers['set-cookie']?.[0] ?? '', /Secure/)
   })
 
-  it('takes a request id of 8 to 128 of its characters and sends it back; else makes one when asked', async (t) => {
+  it('accepts a request id of 8 to 128 valid characters and sends it back; else makes one on demand', async (t) => {
     const { url } = await serve(t, { '/asks': '(ctx) => [ctx.id, ctx.id]', '/silent': "() => 'x'", '/fails': '(ctx) => { ctx.id; throw 1 }' })
     const good = ['abcdefgh', 'A-z_0.9-', 'x'.repeat(128)]
     for (const id of good) {
@@ -90,7 +90,7 @@ describe('the request in the context', () => {
     assert.match((await request(`${url}/fails`)).headers['x-request-id'] as string, /^[\w-]{36}$/)
   })
 
-  it('aborts the signal when the client leaves, and not when it was answered', async (t) => {
+  it('aborts the signal when the client disconnects, but not after a response', async (t) => {
     const { url, port, lines } = await serve(t, {
       '/wait': `(ctx) => new Promise((resolve) => {
         ctx.log('waits')
@@ -101,7 +101,7 @@ describe('the request in the context', () => {
         ctx.response.on('close', () => setImmediate(() => { ctx.log('late ' + ctx.signal.aborted); resolve('') }))
       })`,
       '/cut': `async (ctx) => {
-        ctx.signal.addEventListener('abort', () => ctx.log('cut and told'))
+        ctx.signal.addEventListener('abort', () => ctx.log('cut and notified'))
         await null
         ctx.request.socket.destroy()
         return 'x'
@@ -117,21 +117,21 @@ describe('the request in the context', () => {
       const client = new Connection(t, port)
       await client.send(requestText(`GET ${path}`))
       await until(() => lines().filter((line) => line.endsWith('waits')).length === at + 1)
-      // The end of its side is leaving where an action watches for it; without that only a reset is.
+      // The client ends its side; without an action that watches for it, only a reset counts.
       if (path === '/late') await client.reset()
       else client.socket.destroy()
       await until(() => lines('access.log').length === at + 1)
     }
     await assert.rejects(request(`${url}/cut`))
     assert.equal((await request(`${url}/fine`)).text, 'x')
-    await until(() => logged('aborted') && logged('late true') && logged('cut and told'))
+    await until(() => logged('aborted') && logged('late true') && logged('cut and notified'))
     assert.ok(!logged('wrong'))
-    assert.deepEqual(lines().filter((line) => line.includes('[ERROR]')), [], 'work given up is no error')
+    assert.deepEqual(lines().filter((line) => line.includes('[ERROR]')), [], 'aborted work is not an error')
   })
 })
 
 describe('reading the body', () => {
-  it('gives text, JSON, a form and bytes, read once and kept', async (t) => {
+  it('returns text, JSON, a form and bytes, read once and cached', async (t) => {
     const { url } = await serve(t, {
       '/text': 'async ({ readText }) => [await readText(), await readText()]',
       '/json': 'async ({ readJson }) => { const a = await readJson(); return [a, a === (await readJson())] }',
@@ -149,7 +149,7 @@ describe('reading the body', () => {
     assert.deepEqual((await request(`${url}/text`)).json(), ['', ''])
   })
 
-  it('answers bad JSON with 400 and a wrong type of form with 415', async (t) => {
+  it('answers bad JSON with 400 and a wrong form type with 415', async (t) => {
     const { url } = await serve(t, { '/json': '(ctx) => ctx.readJson()', '/form': '(ctx) => ctx.readForm()' })
     const bad = await request(`${url}/json`, { body: '{', headers: asJson })
     assert.deepEqual([bad.status, (bad.json() as { error: string }).error], [400, 'bad_json'])
@@ -157,7 +157,7 @@ describe('reading the body', () => {
     assert.deepEqual([type.status, (type.json() as { error: string }).error], [415, 'unsupported_media_type'])
   })
 
-  it('cannot be begun once the answer has begun: no 100 Continue goes into an answer', async (t) => {
+  it('cannot begin once the response has begun: a response contains no 100 Continue', async (t) => {
     const { port, lines } = await serve(t, {
       '/': `(ctx) => {
         setImmediate(() => ctx.readText().catch((error) => ctx.log('late: ' + error.code)))
@@ -174,7 +174,7 @@ describe('reading the body', () => {
 })
 
 describe('replies', () => {
-  it('are made by the functions of the context, taken out of it', async (t) => {
+  it('are made by destructured functions of the context', async (t) => {
     const files = { 'v.html': '<p>{{ a }} {{ path }}</p>' }
     const { url } = await serve(
       t,
@@ -212,7 +212,7 @@ describe('replies', () => {
     }
   })
 
-  it('redirect with what a header field can hold', async (t) => {
+  it('redirect with valid header characters', async (t) => {
     const { url } = await serve(t, { '/': "(ctx) => ctx.redirect(ctx.query.get('to'), Number(ctx.query.get('status') ?? 302))" })
     const rows: [string, string][] = [
       ['/a?b=c&d#e', '/a?b=c&d#e'],
@@ -234,12 +234,12 @@ describe('replies', () => {
     for (const status of [200, 300, 304, 404]) assert.equal((await request(`${url}/?to=/&status=${status}`)).status, 500)
   })
 
-  it('replace a lone half of a surrogate pair in a redirect', async (t) => {
+  it('replace a lone surrogate in a redirect', async (t) => {
     const { url } = await serve(t, { '/': "(ctx) => ctx.redirect('/\\ud83d')" })
     assert.equal((await request(url)).headers.location, '/%EF%BF%BD')
   })
 
-  it('are made of what the action returns', async (t) => {
+  it('are made from the return value of the action', async (t) => {
     const { url } = await serve(t, {
       '/string': "() => '<p>'",
       '/empty-string': "() => ''",
@@ -274,7 +274,7 @@ describe('replies', () => {
     }
   })
 
-  it('that cannot be made are 500, and the connection serves on', async (t) => {
+  it('that are invalid are 500, and the connection continues', async (t) => {
     const { url, port, lines } = await serve(t, {
       '/function': '() => () => 1',
       '/symbol': "() => Symbol('a')",
@@ -299,7 +299,7 @@ describe('replies', () => {
     assert.equal((await request(`${url}/ok`)).text, 'ok')
   })
 
-  it('take the status that was set before or after', async (t) => {
+  it('use the status set before or after', async (t) => {
     const { url } = await serve(t, {
       '/before': "(ctx) => { ctx.status = 201; return 'x' }",
       '/after': "(ctx) => { ctx.json(1, 202); ctx.status = 203 }",
@@ -315,8 +315,8 @@ describe('replies', () => {
   })
 })
 
-describe('header fields and cookies of the answer', () => {
-  it('has one cookie of a name, domain and path: the last that was set', async (t) => {
+describe('header fields and cookies of the response', () => {
+  it('have one cookie per name, domain and path: the last that was set', async (t) => {
     const { url } = await serve(t, {
       '/': `({ setCookie }) => {
         for (const value of ['1', '2']) {
@@ -338,7 +338,7 @@ describe('header fields and cookies of the answer', () => {
     ])
   })
 
-  it('are set by functions taken out of the context', async (t) => {
+  it('are set by destructured functions of the context', async (t) => {
     const { url } = await serve(t, {
       '/': `({ setHeader, setCookie }) => {
         setHeader('X-A', 'first')
@@ -364,7 +364,7 @@ describe('header fields and cookies of the answer', () => {
       '/name': "(ctx) => { ctx.setHeader(ctx.query.get('v'), 'a'); return 'x' }",
       '/cookie': "(ctx) => { ctx.setCookie('a', 'b', { path: ctx.query.get('v') }); return 'x' }",
       '/cookie-name': "(ctx) => { ctx.setCookie(ctx.query.get('v'), 'b'); return 'x' }",
-      '/length': "(ctx) => { ctx.setHeader('Content-Length', '3'); return 'x' }",
+      '/length': "(ctx) => { ctx.setHeader('Content-Length', ctx.query.get('v')); return 'x' }",
       '/type': "(ctx) => { ctx.setHeader('Content-Type', ctx.query.get('v')); return 'x' }",
     })
     const value = encodeURIComponent('a\r\nX-Evil: 1\r\n\r\n<script>')
@@ -377,7 +377,7 @@ describe('header fields and cookies of the answer', () => {
 })
 
 describe('other members', () => {
-  it('make the path of a named route', async (t) => {
+  it('build the path of a named route', async (t) => {
     const { url } = await serve(t, { '/a/:b': "({ url }) => url('r0', { b: 'é/' })", '/bad': "(ctx) => ctx.url('none')" })
     assert.equal((await request(`${url}/a/x`)).text, '/a/%C3%A9%2F')
     assert.equal((await request(`${url}/bad`)).status, 500)
@@ -410,7 +410,7 @@ describe('other members', () => {
     ])
   })
 
-  it('write the stack of an error that is given alone, at every level', async (t) => {
+  it('log the stack of an error as the only argument, at every level', async (t) => {
     const { url, lines } = await serve(t, {
       '/': `({ log, le }) => {
         log(new Error('a')); log.warn(new Error('b')); log.error(new Error('c')); log.fatal(new Error('d')); le(new Error('e'))
@@ -423,7 +423,7 @@ describe('other members', () => {
     assert.deepEqual(found, [...expected, 'f [one-of-12]', 'Error: g', 'Symbol(h) [one-of-12]'])
   })
 
-  it('hand state from middleware to the action, and let middleware change the answer', async (t) => {
+  it('pass state from middleware to the action, and let middleware change the response', async (t) => {
     const { url } = await serve(
       t,
       {},
@@ -444,6 +444,6 @@ describe('other members', () => {
     const answer = await request(`${url}/m`)
     assert.deepEqual([answer.status, answer.json(), answer.headers['x-after']], [202, { user: 'ann' }, '1'])
     assert.equal((await request(`${url}/m?stop`)).text, 'stopped')
-    assert.equal((await request(`${url}/n`)).status, 404, 'a request is a 404 until somebody answers')
+    assert.equal((await request(`${url}/n`)).status, 404, 'a request is a 404 until there is a reply')
   })
 })

@@ -16,7 +16,7 @@ const wellKnown = ['SVCSID', 'svc_admin', 'theme', 'a', '__proto__', 'S']
 const characters = [';', '=', '"', '%', ' ', '\t', '\0', '\xc3\xa9', ',']
 const pieces = [...characters, '; ', '==', '%41', '%ff', '%C3%A9', '__proto__=', 'SVCSID=']
 
-/** Reads Cookie headers, right and wrong ones: none throws, and no cookie is given that was not sent. */
+/** Reads valid and invalid Cookie headers: none throws, and no cookie is returned that was not sent. */
 export function checkCookieHeaders(inputs: number): void {
   const seeded = new Seeded(6)
   let sessions = 0
@@ -54,7 +54,7 @@ export function checkCookieValues(inputs: number): void {
   }
 }
 
-/** A header as browsers send it, changed in a few places; or any bytes. */
+/** Returns a header as browsers send it, changed in a few places; or random bytes. */
 function makeHeader(seeded: Seeded): string {
   if (seeded.integer(10) === 0) return seeded.bytes(seeded.integer(60)).toString('latin1')
   let header = seeded.pick(headers)
@@ -66,7 +66,7 @@ function makeHeader(seeded: Seeded): string {
   return header
 }
 
-/** The texts that a cookie's value may be given as. */
+/** The possible results for a cookie's value. */
 function readings(raw: string): string[] {
   const inner = /^".*"$/s.test(raw) && raw.length >= 2 ? raw.slice(1, -1) : raw
   const bytes = inner.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)))

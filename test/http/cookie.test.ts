@@ -11,7 +11,7 @@ const plain = { secure: false }
 const tls = { secure: true }
 const readBack = (setCookie: string): Record<string, string> => parseCookies(setCookie.split(';', 1)[0])
 
-test('reads a Cookie header', () => {
+test('parses a Cookie header', () => {
   const rows: Array<[string | undefined, Array<[string, string]>]> = [
     [undefined, []],
     ['', []],
@@ -38,7 +38,7 @@ test('reads a Cookie header', () => {
   }
 })
 
-test('never throws on a header, and takes time that grows with it', () => {
+test('never throws on a header, and takes linear time', () => {
   const seeded = new Seeded(17)
   const pieces = [';', '=', ' ', '"', '%', '%41', '%ff', 'a', 'b', '\t', '\xe9', '\0', '__proto__', ',']
   for (let round = 0; round < 5000; round += 1) {
@@ -82,7 +82,7 @@ test('writes a cookie with its defaults and attributes', () => {
   for (const [name, value, attributes, secure, expected] of rows) {
     assert.equal(serializeCookie(name, value, attributes, { secure }), expected)
   }
-  const absent = { maxAge: undefined, path: undefined, secure: undefined } as object // as JavaScript may give it
+  const absent = { maxAge: undefined, path: undefined, secure: undefined } as object // as JavaScript may pass it
   assert.equal(serializeCookie('a', '1', absent, tls), 'a=1; Path=/; HttpOnly; Secure; SameSite=Lax')
 })
 
@@ -109,7 +109,7 @@ test('refuses misuse, naming the cookie and what is allowed', () => {
     ['a', '1', { path: '/;HttpOnly' }, /path must begin with \/ and be printable ASCII without semicolon/],
     ['a', '1', { path: '/\r\n' }, /path must/],
     ['a', '1', { path: 1 }, /path must/],
-    ['a', '1', { path: '/'.repeat(1025) }, /path must .*, at most 1024 of it/],
+    ['a', '1', { path: '/'.repeat(1025) }, /path must .*, at most 1024 characters/],
     ['a', '1', { domain: 'a..b' }, /domain must be a host name/],
     ['a', '1', { domain: '' }, /domain must be a host name/],
     ['a', '1', { domain: 'a;b' }, /domain must be a host name/],
@@ -137,7 +137,7 @@ test('refuses misuse, naming the cookie and what is allowed', () => {
   assert.equal(serializeCookie('a', longest, {}, plain), `a=${longest}; Path=/; HttpOnly; SameSite=Lax`)
 })
 
-test('gives back every text that it wrote, and sends plain ones as they are', () => {
+test('restores every text that it wrote, and sends plain ones unchanged', () => {
   const seeded = new Seeded(19)
   const marks = ['"', ' ', ';', '=', ',', '%', '\\', '+', '\0', '\n', '\x7f', '\xff']
   const characters = [...marks, 'a', '%41', 'é', '€', '😀']
@@ -148,11 +148,11 @@ test('gives back every text that it wrote, and sends plain ones as they are', ()
     assert.equal(readBack(written)['name'], value)
   }
   const printable = Array.from({ length: 94 }, (_, index) => String.fromCharCode(0x21 + index)).join('')
-  const asItIs = printable.replace(/["%,;\\]/g, '')
-  assert.ok(serializeCookie('name', asItIs, {}, plain).startsWith(`name=${asItIs};`))
+  const unescaped = printable.replace(/["%,;\\]/g, '')
+  assert.ok(serializeCookie('name', unescaped, {}, plain).startsWith(`name=${unescaped};`))
 })
 
-test('goes over a real connection and back', async (t) => {
+test('survives a round trip over a real connection', async (t) => {
   const value = 'grüße; "100 %"'
   const server = createServer((request, response) => {
     response.setHeader('Set-Cookie', serializeCookie('a', value, {}, plain))

@@ -7,7 +7,7 @@ import { request } from '../support/request.ts'
 import { serve } from '../support/serve.ts'
 
 describe('toHttpError', () => {
-  it('knows an HttpError of another copy of the server by its mark, which JSON cannot have, and asks no error that refuses', async () => {
+  it('recognizes an HttpError of another copy of the server by its mark, which JSON cannot have, even without cooperation', async () => {
     const copy = `${new URL('../../lib/http/errors.ts', import.meta.url).href}?copy`
     const { HttpError: Other } = (await import(copy)) as typeof import('../../lib/http/errors.ts')
     const error = new Other(418, 'teapot', 'Short and stout')
@@ -21,7 +21,7 @@ describe('toHttpError', () => {
     }
   })
 
-  it('leaves an HttpError and makes a 500 of everything else', () => {
+  it('keeps an HttpError and turns everything else into a 500', () => {
     const error = new HttpError(404, 'not_found', 'x')
     assert.equal(toHttpError(error), error)
     const thrown = new Error('reason')
@@ -45,7 +45,7 @@ describe('toHttpError', () => {
 })
 
 describe('an HttpError', () => {
-  it('has the code and the message of its status unless given', () => {
+  it('has the default code and message of its status', () => {
     const rows = [
       [404, 'not_found', 'Not Found'],
       [409, 'conflict', 'Conflict'],
@@ -63,20 +63,20 @@ describe('an HttpError', () => {
 })
 
 describe('errorPage', () => {
-  it('names the status and escapes the detail', () => {
+  it('shows the status and escapes the detail', () => {
     assert.match(errorPage(404, '<b>'), /<h1>404 Not Found<\/h1>\n<pre>&lt;b&gt;<\/pre>/)
-    assert.match(errorPage(500, undefined), /<p>Something went wrong in the server\. Its log says what\.<\/p>/)
+    assert.match(errorPage(500, undefined), /<p>Something went wrong on the server\. Its log has the details\.<\/p>/)
     assert.match(errorPage(503, undefined), /<p>The server is busy or is being stopped\./)
-    const away = errorPage(503, undefined, { id: 'a<b', code: 'shared_away' })
-    assert.match(away, /<p>What the server needs for this page cannot be reached at the moment\.[^]*<p>Request <code>a&lt;b<\/code><\/p>/)
+    const unavailable = errorPage(503, undefined, { id: 'a<b', code: 'shared_away' })
+    assert.match(unavailable, /<p>A service that this page needs cannot be reached at the moment\.[^]*<p>Request <code>a&lt;b<\/code><\/p>/)
     const bare = errorPage(499, undefined)
     assert.match(bare, /<h1>499 Error<\/h1>/)
     assert.doesNotMatch(bare, /<pre>/)
   })
 })
 
-describe('the answer to an error', () => {
-  it('drops, from 500 on, cookies and what described the reply that never came, and keeps the rest', async (t) => {
+describe('the response to an error', () => {
+  it('drops, from 500, cookies and fields of the replaced reply, and keeps the rest', async (t) => {
     const dropped = ['Cache-Control', 'Content-Disposition', 'Content-Encoding', 'Content-Language', 'Content-Range', 'ETag']
     const { url } = await serve(t, {
       '/': `(ctx) => {
@@ -97,13 +97,13 @@ describe('the answer to an error', () => {
     assert.match(text, /<h1>500/)
   })
 
-  it('comes also where a field made the reply one that cannot be sent', async (t) => {
+  it('is sent even if a field made the reply invalid', async (t) => {
     const { url } = await serve(t, { '/': "(ctx) => { ctx.setHeader('Trailer', 'X-A'); return 'x' }" })
     const { status, headers } = await request(url)
     assert.deepEqual([status, headers['trailer']], [500, undefined])
   })
 
-  it('keeps cookies below 500, where the application meant the answer, and no-store always', async (t) => {
+  it('keeps cookies below 500, where the application intended the response, and always keeps no-store', async (t) => {
     const action = (status: number) => `(ctx) => {
       ctx.setCookie('a', 'b')
       ctx.setHeader('Cache-Control', 'no-store')
@@ -118,7 +118,7 @@ describe('the answer to an error', () => {
     }
   })
 
-  it('is a page with nosniff, or JSON when the request is a program’s', async (t) => {
+  it("is a page with nosniff, or JSON for a program's request", async (t) => {
     const { url } = await serve(t, { '/': "(ctx) => ctx.fail(409, 'taken', 'the <name> is taken')", '/down': "(ctx) => ctx.fail(503, 'down', 'secret')" })
     const page = await request(url)
     const [, style = ''] = /<style>(.*?)<\/style>/s.exec(page.text) ?? []
@@ -144,7 +144,7 @@ describe('the answer to an error', () => {
     assert.doesNotMatch((await request(`${url}/down`)).text, /secret/)
   })
 
-  it('is a 500 where the error has a field that cannot be sent, and the log says which', async (t) => {
+  it('is a 500 if the error has an invalid field, and the log names it', async (t) => {
     const fields = [{ 'Content-Length': '0' }, { 'a b': 'c' }, { 'X-A': 'a\nb' }, { 'X-A': undefined as unknown as string }]
     for (const headers of fields) assert.throws(() => new HttpError(409, 'x', 'y', { headers }), TypeError, JSON.stringify(headers))
     const { url, lines } = await serve(t, {
@@ -154,10 +154,10 @@ describe('the answer to an error', () => {
       }`,
     })
     assert.equal((await request(url)).status, 500)
-    assert.match(lines().join('\n'), /Cannot set Content-Length: the server sets it by the body: leave it out; /)
+    assert.match(lines().join('\n'), /Cannot set Content-Length: the server sets it according to the body: leave it out; /)
   })
 
-  it('survives whatever is thrown', async (t) => {
+  it('handles any thrown value', async (t) => {
     const thrown = ['undefined', 'null', '1n', "Symbol('a')", 'Object.create(null)', '{ get message() { throw 1 } }', '() => 1']
     const proxy = '(() => { const { proxy, revoke } = Proxy.revocable(new Error(), {}); revoke(); return proxy })()'
     const getter = 'Object.defineProperty(new Error(), "message", { get() { throw new Error("no") } })'
@@ -173,10 +173,10 @@ describe('the answer to an error', () => {
     }
   })
 
-  it('shows the error in dev where there is no stack', async (t) => {
+  it('shows the error in dev if there is no stack', async (t) => {
     const action = "() => { const e = new Error('bare'); delete e.stack; e.stack = undefined; throw e }"
     const { url } = await serve(t, { '/': action }, { 'app.env': 'dev' })
     const { detail } = (await request(url, { headers: { accept: 'application/json' } })).json() as { detail: string }
-    assert.match(detail, /^\[Error: bare\]/) // What follows is another text from Node 22 on.
+    assert.match(detail, /^\[Error: bare\]/) // The rest of the text differs from Node 22 on.
   })
 })

@@ -15,7 +15,7 @@ function contextOf(features: readonly Feature[], url = '/a?b=c') {
 }
 
 describe('createContextClass', () => {
-  it('makes a member at its first use, keeps it for that request, and gives it to its aliases', () => {
+  it('creates a member on first use, caches it for that request, and returns it for its aliases', () => {
     let made = 0
     const { make } = contextOf([
       { name: 'one', members: [{ name: 'first', make: () => ({ number: ++made }) }] },
@@ -31,7 +31,7 @@ describe('createContextClass', () => {
     assert.deepEqual(make().first, { number: 2 })
   })
 
-  it('keeps undefined as a member too, and nothing of a maker that threw', () => {
+  it('caches undefined as a member too, but nothing if the maker throws', () => {
     let calls = 0
     const fails = (): never => {
       calls += 1
@@ -49,20 +49,20 @@ describe('createContextClass', () => {
     assert.equal(calls, 3)
   })
 
-  it('refuses a name that is taken: by a feature, a method or a getter of the context', () => {
+  it('refuses a taken name: of a feature, a method or a getter of the context', () => {
     const twice = { name: 'again', members: [{ name: 'x', make: () => 1 }] }
     assert.throws(() => createContextClass([twice, twice], services), {
-      message: 'Feature again adds x to the context, which has it already',
+      message: 'Feature again adds x to the context, which already has it',
     })
     for (const name of ['json', 'query', 'close', 'services', 'constructor']) {
       const feature = { name: 'bad', members: [{ name, make: () => 1 }] }
-      assert.throws(() => createContextClass([feature], services), /which has it already/, name)
+      assert.throws(() => createContextClass([feature], services), /which already has it/, name)
     }
     const alias = { name: 'bad', members: [{ name: 'fine', aliases: ['json'], make: () => 1 }] }
     assert.throws(() => createContextClass([alias], services), /adds json/)
   })
 
-  it('keeps the contexts of two servers apart', () => {
+  it('isolates the contexts of two servers', () => {
     const first = contextOf([{ name: 'f', members: [{ name: 'extra', make: () => 1 }] }]).make()
     const second = contextOf([]).make()
     assert.equal(first.extra, 1)
@@ -71,7 +71,7 @@ describe('createContextClass', () => {
 })
 
 describe('the scope of views', () => {
-  it('has the plain members, the context, and what features show, each read when asked for', () => {
+  it('has the plain members, the context, and the exposed features, each read on demand', () => {
     let made = 0
     const make = (): string => `made ${++made}`
     const parts = contextOf([

@@ -9,7 +9,7 @@ import { test, type TestContext } from 'node:test'
 import type { Body } from '../../lib/http/body.ts'
 import { HttpError } from '../../lib/http/errors.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
-import { assertNothingLeft, multipart, readAll, rejectsWith, serveBody } from './body-support.ts'
+import { assertNoLeftovers, multipart, readAll, rejectsWith, serveBody } from './body-support.ts'
 
 const urlencoded = 'application/x-www-form-urlencoded'
 const multipartType = 'multipart/form-data; boundary=b'
@@ -17,7 +17,7 @@ const field = 'Content-Disposition: form-data; name="f"'
 
 const post = (body: string | Uint8Array | FormData | URLSearchParams, type?: string): RequestInit => ({
   method: 'POST',
-  body: body as string, // fetch takes the others too; the types of this Node version do not say so
+  body: body as string, // fetch accepts the others too, but the types of this Node version lack them
   headers: type === undefined ? {} : { 'Content-Type': type },
 })
 
@@ -27,7 +27,7 @@ const rawPost = (body: Buffer, length = body.length): Buffer =>
     body,
   ])
 
-/** What is sent of a form, in a shape that JSON can hold. */
+/** A form in a shape that JSON can hold. */
 async function show(body: Body): Promise<unknown> {
   const form = await body.form()
   const files = form.files.map((file) => ({ ...file, bytes: file.bytes?.toString(), path: file.path !== undefined }))
@@ -47,7 +47,7 @@ test('reads a urlencoded form', async (t) => {
   }
 })
 
-test('refuses what is no form', async (t) => {
+test('refuses invalid forms', async (t) => {
   const server = await serveBody(t, {}, (body) => body.form())
   const rows: Array<[string, string, number, string]> = [
     ['a=1', 'text/plain', 415, 'unsupported_media_type'],
@@ -71,7 +71,7 @@ test('refuses what is no form', async (t) => {
   assert.deepEqual((await (await fetch(server.url, post(latin, multipartType))).json()), { error: 'bad_form' })
 })
 
-test('says of a malformed Content-Type that it is that', async (t) => {
+test('reports a malformed Content-Type', async (t) => {
   const server = await serveBody(t, {}, (body) => body.form().catch((error: Error) => ({ message: error.message })))
   for (const type of ['multipart/form-data; a==z; boundary=b', 'multipart/form-data; boundary=b; boundary=c', 'a b']) {
     const { message } = (await (await fetch(server.url, post('--b--', type))).json()) as { message: string }
@@ -114,7 +114,7 @@ test('reads a multipart form with fields and small files', async (t) => {
   assert.deepEqual(await (await fetch(server.url, post('--b--\r\n', multipartType))).json(), { fields: [], files: [] })
 })
 
-test('keeps a file in memory up to 64 KiB and on the disk above, until the request has ended', async (t) => {
+test('keeps a file up to 64 KiB in memory and a larger one on disk, until the request has ended', async (t) => {
   const folder = temporaryFolder()
   const content = (length: number): Buffer => Buffer.alloc(length, 'some content\r\n--')
   const sizes = [65_536, 65_537, 0, 300_000]
@@ -144,7 +144,7 @@ test('keeps a file in memory up to 64 KiB and on the disk above, until the reque
   }
 })
 
-test('has no bytes of a multipart form that went by', async (t) => {
+test('has no bytes of a multipart form that was streamed', async (t) => {
   const server = await serveBody(t, {}, async (body) => {
     const form = body.form()
     await rejectsWith(body.bytes(), 415, 'unsupported_media_type')
@@ -166,10 +166,10 @@ test('removes the files when the action throws', async (t) => {
   const body = multipart('b', [[`${field}; filename="a"`, Buffer.alloc(100_000)]])
   assert.equal((await fetch(server.url, post(body, multipartType))).status, 500)
   assert.match(String((await server.next()).error), /the action fails/)
-  assertNothingLeft(folder)
+  assertNoLeftovers(folder)
 })
 
-test('removes the files when the client leaves in the middle of one', async (t) => {
+test('removes the files when the client disconnects in the middle of a file', async (t) => {
   const folder = temporaryFolder()
   const server = await serveBody(t, { temporaryFolder: folder }, (body) => body.form())
   const body = multipart('b', [
@@ -182,10 +182,10 @@ test('removes the files when the client leaves in the middle of one', async (t) 
   socket.destroy()
   const { error } = await server.next()
   assert.equal(error instanceof HttpError && error.code, 'client_closed')
-  assertNothingLeft(folder)
+  assertNoLeftovers(folder)
 })
 
-test('removes the files when the limit is passed, or the framing is wrong, in the middle of one', async (t) => {
+test('removes the files when the limit is exceeded, or the framing is invalid, in the middle of a file', async (t) => {
   const folder = temporaryFolder()
   const options = { temporaryFolder: folder, maxBytes: 300_000 }
   const server = await serveBody(t, options, (body) => body.form())
@@ -198,25 +198,25 @@ test('removes the files when the limit is passed, or the framing is wrong, in th
     [Buffer.from('\r\n--b?'), 400, 'bad_form'],
   ] as const) {
     const socket = await server.connect()
-    socket.on('error', () => {}) // the server closes while bytes are still coming
+    socket.on('error', () => {}) // the server closes while bytes are still arriving
     const closed = once(socket.resume(), 'close')
     socket.write(Buffer.concat([Buffer.from(head), chunk(start), chunk(Buffer.alloc(200_000))]))
     await fileAppears(folder)
     socket.write(chunk(last))
     const { error } = await server.next()
     assert.deepEqual(error instanceof HttpError && [error.status, error.code], [status, code])
-    assertNothingLeft(folder)
+    assertNoLeftovers(folder)
     await closed
   }
 })
 
-test('ends an upload that is under way when it is disposed of', async (t) => {
+test('aborts a running upload when it is disposed of', async (t) => {
   const folder = temporaryFolder()
   const server = await serveBody(t, { temporaryFolder: folder }, async (body, request) => {
     const form = body.form()
     await new Promise((resolve) => request.once('data', resolve))
     await body.dispose()
-    assertNothingLeft(folder)
+    assertNoLeftovers(folder)
     await rejectsWith(form, 400, 'client_closed')
     assert.equal(body.consumed, false)
     return 'ended'
@@ -227,7 +227,7 @@ test('ends an upload that is under way when it is disposed of', async (t) => {
   assert.match(await readAll(socket), /"ended"/)
 })
 
-test('writes no file for a form that is asked for after the request', async (t) => {
+test('writes no file for a form that is read after the request', async (t) => {
   const folder = temporaryFolder()
   const server = await serveBody(t, { temporaryFolder: folder }, async (body) => {
     await body.bytes()
@@ -236,18 +236,18 @@ test('writes no file for a form that is asked for after the request', async (t) 
   })
   const body = multipart('b', [[`${field}; filename="a"`, Buffer.alloc(100_000)]])
   assert.equal((await fetch(server.url, post(body, multipartType))).status, 400)
-  assertNothingLeft(folder)
+  assertNoLeftovers(folder)
 })
 
-test('says so when uploads cannot be kept, and leaves no file', async (t) => {
+test('reports that uploads cannot be stored, and leaves no file', async (t) => {
   const folder = temporaryFolder()
   const body = multipart('b', [[`${field}; filename="a"`, Buffer.alloc(400_000)], [field, 'after']])
   const refuse = async (temporary: string, reason: RegExp): Promise<void> => {
     const server = await serveBody(t, { temporaryFolder: temporary }, (reader) => reader.form())
     const socket = await server.connect()
-    socket.on('error', () => {}) // the server closes while bytes are still coming
+    socket.on('error', () => {}) // the server closes while bytes are still arriving
     const closed = once(socket.resume(), 'close')
-    socket.write(rawPost(body, 1_000_000)) // the rest never comes: it is not waited for
+    socket.write(rawPost(body, 1_000_000)) // the rest never arrives: it is not waited for
     const { error } = await server.next()
     assert.ok(error instanceof HttpError)
     assert.deepEqual([error.status, error.code], [500, 'internal_error'])
@@ -257,10 +257,10 @@ test('says so when uploads cannot be kept, and leaves no file', async (t) => {
   }
   const file = join(temporaryFolder(), 'file')
   writeFileSync(file, '')
-  await refuse(join(file, 'folder'), /Cannot keep an uploaded file in .*folder: ENOTDIR/)
+  await refuse(join(file, 'folder'), /Cannot store an uploaded file in .*folder: ENOTDIR/)
   await fullDisk(t, folder)
-  await refuse(folder, /Cannot keep an uploaded file in .*: ENOSPC: no space left on device/)
-  assertNothingLeft(folder)
+  await refuse(folder, /Cannot store an uploaded file in .*: ENOSPC: no space left on device/)
+  assertNoLeftovers(folder)
 })
 
 test('holds no more of an upload in memory than a small window', async (t) => {
@@ -288,25 +288,25 @@ test('holds no more of an upload in memory than a small window', async (t) => {
   socket.write(parts.subarray(at))
   assert.deepEqual((await server.next()).value, [size])
   assert.ok(received > size && most > 0 && most < 70_000, `${most} bytes were neither on the disk nor waited for`)
-  assertNothingLeft(folder)
+  assertNoLeftovers(folder)
 })
 
-/** Resolves when a file that is not empty is somewhere in the folder. */
+/** Resolves when a non-empty file exists somewhere in the folder. */
 async function fileAppears(folder: string): Promise<void> {
   while (bytesIn(folder) === 0) await new Promise((resolve) => setImmediate(resolve))
 }
 
-/** The bytes of all files somewhere in the folder. */
+/** Returns the bytes of all files in the folder, recursively. */
 function bytesIn(folder: string): number {
   return readdirSync(folder, { recursive: true })
     .map((entry) => statSync(join(folder, String(entry)), { throwIfNoEntry: false }))
     .reduce((sum, found) => sum + (found?.isFile() === true ? found.size : 0), 0)
 }
 
-/** From the second write on, no file of this process takes any more bytes. */
+/** From the second write on, files of this process accept no more bytes. */
 async function fullDisk(t: TestContext, folder: string): Promise<void> {
   const handle = await open(folder)
-  const prototype = Object.getPrototypeOf(handle) as typeof handle // what every open file is made from
+  const prototype = Object.getPrototypeOf(handle) as typeof handle // the prototype of every open file
   await handle.close()
   const append = prototype.appendFile
   let writes = 0

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { HeaderList } from '../../lib/http/header-list.ts'
 
 describe('HeaderList', () => {
-  it('sets in place of all of a name, whatever its case, and appends beside them', () => {
+  it('replaces all fields of a name with set, ignoring case, and adds one with append', () => {
     const list = new HeaderList()
     list.set('X-A', '1')
     list.append('x-a', '2')
@@ -19,7 +19,7 @@ describe('HeaderList', () => {
     assert.deepEqual(list.flat, [])
   })
 
-  it('leaves the fields as they are that it was filled with, since other answers have them too', () => {
+  it('does not change the fields passed to fill, which other responses share', () => {
     const fields = ['X-A', '1', 'X-B', '2']
     const changes: ((list: HeaderList) => void)[] = [
       (list) => list.set('X-A', '3'),
@@ -37,7 +37,7 @@ describe('HeaderList', () => {
     }
   })
 
-  it('refuses what no field may hold, and leaves the list as it was', () => {
+  it('refuses invalid fields, and leaves the list unchanged', () => {
     const list = new HeaderList()
     list.set('X-A', 'good')
     const names = ['', 'a b', 'a:b', 'a\r\nb', 'é', 'a\0']
@@ -51,7 +51,7 @@ describe('HeaderList', () => {
     assert.deepEqual(list.flat, ['X-A', 'good'])
   })
 
-  it('takes a tab and Latin-1, as RFC 9110 section 5.5 does', () => {
+  it('accepts a tab and Latin-1, as RFC 9110 section 5.5 does', () => {
     const list = new HeaderList()
     list.set('X-A', 'caf\u00e9\tau lait')
     assert.deepEqual(list.flat, ['X-A', 'caf\u00e9\tau lait'])
@@ -59,13 +59,26 @@ describe('HeaderList', () => {
 
   it('refuses the framing fields, which the server sets', () => {
     const list = new HeaderList()
+    const message = /^Cannot set Transfer-Encoding: the server sets it according to the body: leave it out; .* streams in chunks$/
+    assert.throws(() => list.set('Transfer-Encoding', 'chunked'), { name: 'TypeError', message })
     for (const name of ['Content-Length', 'content-length', 'Transfer-Encoding']) {
-      assert.throws(() => list.set(name, '3'), { name: 'TypeError', message: new RegExp(`^Cannot set ${name}: the server sets it by the body: leave it out; .* streams in chunks$`) })
       assert.throws(() => list.append(name, '3'), TypeError)
     }
   })
 
-  it('notes when a field is set that Node looks at, whatever its case', () => {
+  it('keeps a Content-Length apart, and refuses one that is no number of bytes', () => {
+    const list = new HeaderList()
+    list.set('content-Length', '37')
+    assert.deepEqual([list.flat, list.length], [[], 37])
+    list.set('Content-Length', 0)
+    assert.equal(list.length, 0)
+    for (const value of ['', '-1', '1.5', 'a', '1e3', '1'.repeat(16), -1, 0.5, Number.NaN, ['1', '2']]) {
+      assert.throws(() => list.set('Content-Length', value), { name: 'TypeError', message: /^Cannot set Content-Length: it must be a number of bytes: it is / })
+    }
+    assert.equal(list.length, 0)
+  })
+
+  it('records when a field is set that Node interprets, ignoring case', () => {
     const plain = new HeaderList()
     plain.set('X-Connection', 'a')
     plain.append('Set-Cookie', 'a=b')
@@ -79,7 +92,7 @@ describe('HeaderList', () => {
     }
   })
 
-  it('treats names alike, however many and however long there were before', () => {
+  it('treats names alike, however many and long earlier names were', () => {
     for (let count = 0; count < 600; count += 1) {
       const list = new HeaderList()
       const name = `X-${count}${'a'.repeat(count % 100)}`
@@ -93,7 +106,7 @@ describe('HeaderList', () => {
     assert.equal(list.plain, false)
   })
 
-  it('sends the text that it has checked of a value that gives another each time', () => {
+  it('sends the checked text of a value that converts differently each time', () => {
     const texts = ['good', 'bad\r\nX-Forged: 1']
     const list = new HeaderList()
     list.set('X-A', [{ toString: () => texts.shift() } as unknown as string])

@@ -11,7 +11,7 @@ import { serve } from '../support/serve.ts'
 const services = { bodyLimitBytes: 1, clientAddress: createClientAddress([]) }
 const { ContextClass } = createContextClass([], services)
 
-/** A context as far as the guard looks at it. */
+/** The parts of a context that the guard reads. */
 function withHosts(hosts: readonly string[], httpVersion = '1.1'): CoreContext {
   const headers = hosts.length === 0 ? {} : { host: hosts[0] }
   const rawHeaders = hosts.flatMap((host) => ['HOST', host])
@@ -20,14 +20,14 @@ function withHosts(hosts: readonly string[], httpVersion = '1.1'): CoreContext {
 }
 
 describe('createHostGuard', () => {
-  it('takes one well-formed field, again and again', () => {
+  it('accepts one well-formed field, repeatedly', () => {
     const guard = createHostGuard([])
     for (const host of ['a', 'a', 'b:80', '[::1]:8080', 'a']) guard(withHosts([host]))
     guard(withHosts([], '1.0'))
     guard(withHosts(['a']))
   })
 
-  it('refuses a field that is missing, doubled or malformed', () => {
+  it('refuses a field that is missing, duplicated or malformed', () => {
     const guard = createHostGuard([])
     guard(withHosts(['a']))
     const rows: [CoreContext, RegExp][] = [
@@ -41,7 +41,7 @@ describe('createHostGuard', () => {
     for (const [ctx, message] of rows) assert.throws(() => guard(ctx), { status: 400, code: 'bad_host', message })
   })
 
-  it('with a list takes only what is on it', () => {
+  it('accepts only listed hosts if there is a list', () => {
     const guard = createHostGuard(['example.org', '*.example.net'])
     for (const host of ['example.org', 'EXAMPLE.org:8080', 'a.example.net']) guard(withHosts([host]))
     for (const host of ['other', 'example.net', 'example.org.evil']) {
@@ -65,7 +65,7 @@ describe('server.allowed_hosts', () => {
     assert.equal(await ask(port, 'Host: other\r\nX-Forwarded-Host: example.org\r\n'), 400)
   })
 
-  it('lets health checks through by any host, as load balancers send their address, and nothing else', async (t) => {
+  it('lets health checks through with any host, since load balancers send their address, and nothing else', async (t) => {
     const { port } = await serve(t, { ...actions, '/svc-ready/x': '(ctx) => ctx.host' }, { 'server.allowed_hosts': ['example.org'] })
     const of = async (target: string, fields: string, version = '1.1'): Promise<number> => {
       const bytes = `GET ${target} HTTP/${version}\r\n${fields}Connection: close\r\n\r\n`
@@ -81,7 +81,7 @@ describe('server.allowed_hosts', () => {
     for (const fields of ['', 'Host: a b\r\n', 'Host: a\r\nHost: a\r\n']) assert.equal(await of('/svc-ready', fields), 400, fields)
   })
 
-  it('holds the list against the host of an absolute target and of a trusted proxy', async (t) => {
+  it('applies the list to the host of an absolute target and of a trusted proxy', async (t) => {
     const config = { 'server.allowed_hosts': ['example.org'], 'server.trusted_proxies': ['127.0.0.1'] }
     const { port } = await serve(t, actions, config)
     assert.equal(await ask(port, 'Host: inner\r\nX-Forwarded-Host: example.org\r\n'), 200)

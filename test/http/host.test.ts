@@ -45,10 +45,10 @@ const names: [string, string | undefined][] = [
   [`${'a'.repeat(63)}.`.repeat(3) + 'a'.repeat(62), undefined],
 ]
 for (const [header, name] of names) {
-  test(`reads the host ${JSON.stringify(header.slice(0, 40))}`, () => assert.equal(hostName(header), name))
+  test(`parses the host ${JSON.stringify(header.slice(0, 40))}`, () => assert.equal(hostName(header), name))
 }
 
-test('keeps the port apart', () => {
+test('returns the port separately', () => {
   assert.deepEqual(parseAuthority('[::1]:65535'), { name: '::1', port: 65_535 })
   assert.deepEqual(parseAuthority('a:'), { name: 'a', port: undefined })
 })
@@ -83,7 +83,7 @@ const hosts: [string | undefined, boolean][] = [
   [undefined, false],
 ]
 for (const [header, passes] of hosts) {
-  test(`${passes ? 'answers to' : 'does not answer to'} ${JSON.stringify(header)}`, () => {
+  test(`${passes ? 'serves' : 'does not serve'} ${JSON.stringify(header)}`, () => {
     assert.equal(createHostCheck(allowed)(header), passes)
   })
 }
@@ -113,11 +113,11 @@ const loopback: [string | undefined, boolean][] = [
   [undefined, false],
 ]
 for (const [header, is] of loopback) {
-  test(`${JSON.stringify(header)} ${is ? 'names' : 'does not name'} this machine`, () =>
+  test(`${JSON.stringify(header)} ${is ? 'is' : 'is not'} this machine`, () =>
     assert.equal(isLoopbackHost(header), is))
 }
 
-test('reads any bytes as a host without harm, and its own result again', () => {
+test('parses any bytes as a host without throwing, and its own output again', () => {
   const random = new Seeded(3)
   const parts = ['a', 'B', '.', '-', ':', '8', '[', ']', '::1', '%', '@', '/', ' ', '\u00ff', '*', 'localhost']
   let wellFormed = 0

@@ -1,4 +1,4 @@
-// What the tests of multipart forms share: bodies cut at random places, and the seeded check of damaged ones.
+// Shared by the tests of multipart forms: bodies split at random positions, and the seeded check of damaged ones.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { HttpError } from '../../lib/http/errors.ts'
@@ -6,9 +6,10 @@ import type { Form } from '../../lib/http/form.ts'
 import { MultipartForm } from '../../lib/http/multipart-form.ts'
 import { Seeded } from '../support/seeded.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
-import { assertNothingLeft, multipart } from './body-support.ts'
+import { noMove } from '../support/form-file.ts'
+import { assertNoLeftovers, multipart } from './body-support.ts'
 
-/** A buffer cut at random places, empty chunks among them. */
+/** Splits a buffer at random positions, with empty chunks among them. */
 export function cut(bytes: Buffer, seeded: Seeded, longest: number): Buffer[] {
   const chunks: Buffer[] = []
   for (let at = 0; at < bytes.length; ) {
@@ -19,7 +20,7 @@ export function cut(bytes: Buffer, seeded: Seeded, longest: number): Buffer[] {
   return chunks
 }
 
-/** Reads damaged forms: each is read or refused with an HttpError, the same however it is cut, and leaves no file. */
+/** Reads damaged forms: each is read or refused with an HttpError, independent of the chunks, and leaves no file. */
 export async function checkDamagedForms(rounds: number): Promise<void> {
   const folder = temporaryFolder()
   const seeded = new Seeded(29)
@@ -36,7 +37,7 @@ export async function checkDamagedForms(rounds: number): Promise<void> {
   for (let round = 0; round < rounds; round += 1) {
     let body = whole
     for (let change = 0; change <= seeded.integer(3); change += 1) {
-      // Mostly near the framing, at either end: most of the bytes are the large file's.
+      // Mostly near the framing, at either end: most of the bytes belong to the large file.
       const near = seeded.integer(300)
       const at = seeded.integer(2) === 0 ? near : body.length - near
       const kept = at + (seeded.integer(2) === 0 ? 0 : seeded.integer(30))
@@ -51,18 +52,18 @@ export async function checkDamagedForms(rounds: number): Promise<void> {
       } catch (error) {
         assert.ok(error instanceof HttpError, String(error))
         assert.ok(error.status === 400 || error.status === 415)
-        results.push('refused') // by which of two mistakes depends on which is seen first
+        results.push('refused') // which of two mistakes is reported depends on which is seen first
         refused += 1
       }
     }
     assert.equal(results[0], results[1])
   }
-  assertNothingLeft(folder)
+  assertNoLeftovers(folder)
   assert.ok(refused > rounds / 3 && refused < 1.9 * rounds, `${refused} readings of ${2 * rounds} were refused`)
 }
 
 async function read(boundary: string, chunks: readonly Buffer[], folder: string): Promise<Form> {
-  const upload = new MultipartForm(boundary, folder)
+  const upload = new MultipartForm(boundary, folder, noMove)
   try {
     for (const chunk of chunks) await upload.write(chunk)
     const form = upload.end()
@@ -73,7 +74,7 @@ async function read(boundary: string, chunks: readonly Buffer[], folder: string)
   }
 }
 
-/** What an uploaded file holds, in memory or on disk. */
+/** Returns the content of an uploaded file, in memory or on disk. */
 export function contentOf(file: Form['files'][number]): Buffer {
   return file.bytes ?? readFileSync(file.path ?? '')
 }

@@ -6,10 +6,11 @@ import { MultipartForm } from '../../lib/http/multipart-form.ts'
 import { parsePartHeader } from '../../lib/http/part-header.ts'
 import { Seeded } from '../support/seeded.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
-import { assertNothingLeft, multipart } from './body-support.ts'
+import { noMove } from '../support/form-file.ts'
+import { assertNoLeftovers, multipart } from './body-support.ts'
 import { checkDamagedForms, contentOf, cut } from './multipart-support.ts'
 
-/** The parts as header and data, put together from the events of the given chunks. */
+/** Assembles the parts as header and data from the events of the given chunks. */
 function parts(boundary: string, chunks: readonly Buffer[]): Array<[string, string]> {
   const parser = new MultipartParser(boundary)
   const found: Array<[string, string]> = []
@@ -20,7 +21,7 @@ function parts(boundary: string, chunks: readonly Buffer[]): Array<[string, stri
         assert.equal(open, undefined)
         open = [event.header.toString('latin1'), '']
       } else if (open === undefined) {
-        assert.fail('data outside of a part')
+        assert.fail('data outside a part')
       } else if (event.kind === 'data') {
         assert.ok(event.bytes.length > 0)
         open[1] += event.bytes.toString('latin1')
@@ -34,7 +35,7 @@ function parts(boundary: string, chunks: readonly Buffer[]): Array<[string, stri
   return found
 }
 
-test('takes a body apart, however it is framed', () => {
+test('splits a body into parts, however it is framed', () => {
   const rows: Array<[string, Array<[string, string]>]> = [
     ['--b\r\nA: 1\r\n\r\nx\r\n--b--\r\n', [['A: 1', 'x']]],
     ['--b\r\nA: 1\r\n\r\nx\r\n--b--', [['A: 1', 'x']]],
@@ -59,7 +60,7 @@ test('takes a body apart, however it is framed', () => {
   }
 })
 
-test('refuses wrong framing and says what is wrong', () => {
+test('refuses invalid framing and reports the problem', () => {
   const ends = 'it ends before its closing delimiter'
   const delimiter = 'a delimiter must be followed by a line end, or by "--" after the last part'
   const rows: Array<[string, string]> = [
@@ -88,7 +89,7 @@ test('refuses wrong framing and says what is wrong', () => {
   }
 })
 
-test('takes a boundary of 1 to 70 characters', () => {
+test('accepts a boundary of 1 to 70 characters', () => {
   for (const boundary of ['a', 'x'.repeat(70), "'()+_,-./:=?", 'a b', '----WebKitFormBoundary7MA4YWxkTrZu0gW', '--']) {
     assert.deepEqual(parts(boundary, [multipart(boundary, [['A: 1', 'x']])]), [['A: 1', 'x']], boundary)
   }
@@ -97,7 +98,7 @@ test('takes a boundary of 1 to 70 characters', () => {
   }
 })
 
-test('bounds the header of a part, in one chunk or in many', () => {
+test('limits the size of a part header, in one chunk or in many', () => {
   for (const [length, chunkBytes] of [[0, 65_536], [0, 100], [1, 65_536], [1, 100]] as const) {
     const header = 'A: '.padEnd(maxPartHeaderBytes + length, 'x')
     const body = multipart('b', [['A: 1', 'first'], [header, 'x'.repeat(20_000)]])
@@ -109,7 +110,7 @@ test('bounds the header of a part, in one chunk or in many', () => {
   }
 })
 
-test('bounds the number of parts', () => {
+test('limits the number of parts', () => {
   const part = ['A: 1', ''] as const
   assert.equal(parts('b', [multipart('b', Array.from({ length: maxParts }, () => part))]).length, maxParts)
   const many = multipart('b', Array.from({ length: maxParts + 1 }, () => part))
@@ -180,7 +181,7 @@ test('reads the header of a part', () => {
   }
 })
 
-test('refuses the header of a part that is malformed or not a form field', () => {
+test('refuses a part header that is malformed or not a form field', () => {
   const good = 'Content-Disposition: form-data; name="a"'
   const rows: Array<[string | Buffer, RegExp]> = [
     ['', /a line of its header is malformed/],
@@ -207,7 +208,7 @@ test('refuses the header of a part that is malformed or not a form field', () =>
   assert.throws(() => parsePartHeader(Buffer.from(charset)), { status: 415, code: 'unsupported_media_type' })
 })
 
-test('gives the same form however the bytes are cut', async () => {
+test('returns the same form however the bytes are split', async () => {
   const folder = temporaryFolder()
   const seeded = new Seeded(23)
   const alphabet = ['\r', '\n', '\r\n', '-', '--', '\r\n--', '--bound', '\r\n--boun', 'bound', 'a', '\0', '\xff']
@@ -221,7 +222,7 @@ test('gives the same form however the bytes are cut', async () => {
       return [`Content-Disposition: form-data; name="f${index}"; filename="${index}"`, bytes] as const
     }))
     const longest = Math.max(seeded.pick([1, 3, 20, 5000, 100_000]), body.length > 20_000 ? 500 : 1)
-    const upload = new MultipartForm('boundary', folder)
+    const upload = new MultipartForm('boundary', folder, noMove)
     for (const chunk of cut(body, seeded, longest)) await upload.write(chunk)
     const { files } = upload.end()
     assert.deepEqual(files.map((file) => file.size), data.map((bytes) => bytes.length))
@@ -231,14 +232,14 @@ test('gives the same form however the bytes are cut', async () => {
     }
     await upload.discard()
     await upload.discard()
-    assertNothingLeft(folder)
+    assertNoLeftovers(folder)
   }
 })
 
-test('throws nothing but HttpError on damaged bytes, and leaves no file', () => checkDamagedForms(80))
+test('throws only HttpError on damaged bytes, and leaves no file', () => checkDamagedForms(80))
 
-test('takes chunks of one byte without a promise for each', () => {
-  const upload = new MultipartForm('boundary', temporaryFolder())
+test('handles one-byte chunks without a promise for each', () => {
+  const upload = new MultipartForm('boundary', temporaryFolder(), noMove)
   const body = multipart('boundary', [['Content-Disposition: form-data; name="a"', 'x'.repeat(20_000)]])
   for (const byte of body) assert.equal(upload.write(Buffer.of(byte)), undefined)
   assert.equal(upload.end().get('a')?.length, 20_000)

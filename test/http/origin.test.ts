@@ -18,7 +18,7 @@ interface Row {
 
 const rows: Row[] = [
   { verdict: 'unknown' },
-  // Sec-Fetch-Site decides when it is there.
+  // Sec-Fetch-Site decides if present.
   { site: 'same-origin', verdict: 'same' },
   { site: 'none', verdict: 'same' },
   { site: 'same-origin', origin: 'https://evil.example', verdict: 'same' },
@@ -56,7 +56,7 @@ const rows: Row[] = [
   { origin: 'https://example.org, https://evil.example', verdict: 'cross' },
   { origin: 'chrome-extension://example.org', verdict: 'cross' },
   { origin: 'example.org', verdict: 'cross' },
-  // An app's origin counts where it is named, and is never this host.
+  // An app's origin counts if it is trusted, and is never this host.
   { origin: 'capacitor://localhost', verdict: 'same' },
   { origin: 'CAPACITOR://LOCALHOST', verdict: 'same' },
   { site: 'cross-site', origin: 'capacitor://localhost', verdict: 'same' },
@@ -111,7 +111,7 @@ for (const entry of ['', 'null', '*', 'example.org', 'https://', 'https://a/', '
   })
 }
 
-test('takes origins with and without a port, and those of apps and extensions', () => {
+test('accepts origins with and without a port, and those of apps and extensions', () => {
   const apps = [
     'ionic://localhost', 'app://obsidian.md', 'moz-extension://8a2c0f9e-1f5e-4a0b-9a51-1b7a2c7d3e4f', 'safari-web-extension://8A2C0F9E',
     'vscode-webview://1nbqsmrlfqk5m7j0e6d8', 'com.example.app://localhost',

@@ -28,7 +28,7 @@ async function receive(t: TestContext, requests: readonly (readonly string[])[],
 }
 
 describe('the fields of a request', () => {
-  it('are those that Node tells, whatever their case, order and number', async (t) => {
+  it("are the same as Node's, ignoring case, whatever their order and number", async (t) => {
     const seeded = new Seeded(1)
     const names = ['Cookie', 'X-A', 'x-a', 'X-B', 'Accept', 'ACCEPT', 'User-Agent', 'Authorization', 'Referer', 'If-Match', 'age', 'Via', '0']
     const requests = Array.from({ length: 400 }, () =>
@@ -43,16 +43,16 @@ describe('the fields of a request', () => {
     })
   })
 
-  it('are told whatever names came before, many and long ones', async (t) => {
+  it('are found whatever names came before, many and long ones', async (t) => {
     const requests = Array.from({ length: 400 }, (_, at) => [`X-${at}: a`, `X-${'B'.repeat(at % 100)}-${at}: b`, 'X-Last: c'])
     await receive(t, requests, ({ headers }) => assert.deepEqual({ ...fieldsOf(headers) }, { ...headers }))
   })
 
-  it('are texts, of Set-Cookie too, whatever else was sent', async (t) => {
+  it('are strings, even Set-Cookie, whatever else was sent', async (t) => {
     const doubled = ['X-A: 1', 'X-A: 2']
     await receive(t, [['Set-Cookie: a'], ['Set-Cookie: a', ...doubled], [...doubled, 'Set-Cookie: a', 'set-cookie: b']], (request, at) => {
-      const told = at < 2 ? 'a' : 'a, b'
-      assert.deepEqual([fieldOf(request, 'set-cookie'), fieldsOf(request.headers)['set-cookie']], [told, told])
+      const expected = at < 2 ? 'a' : 'a, b'
+      assert.deepEqual([fieldOf(request, 'set-cookie'), fieldsOf(request.headers)['set-cookie']], [expected, expected])
     })
     await receive(t, [['__proto__: a'], ['__proto__: a', '__proto__: b', ...doubled]], (request, at) => {
       assert.equal(fieldOf(request, '__proto__'), at === 0 ? 'a' : undefined)
@@ -60,7 +60,7 @@ describe('the fields of a request', () => {
     })
   })
 
-  it('are plain keys: none is what every object has', async (t) => {
+  it('are own keys: none is inherited', async (t) => {
     await receive(t, [['X-A: 1'], ['Constructor: b', 'toString: c', 'Set-Cookie: d=e']], (request, at) => {
       const fields = fieldsOf(request.headers)
       const own = ['constructor', 'tostring', 'set-cookie'].map((name) => [fieldOf(request, name), fields[name]])

@@ -17,7 +17,7 @@ const rows: [string, boolean][] = [
   ['12345678/', false],
 ]
 for (const [text, is] of rows) {
-  test(`${is ? 'takes' : 'refuses'} ${JSON.stringify(text.slice(0, 20))} (${text.length}) as a request id`, () => {
+  test(`${is ? 'accepts' : 'refuses'} ${JSON.stringify(text.slice(0, 20))} (${text.length}) as a request id`, () => {
     assert.equal(isRequestId(text), is)
   })
 }

@@ -1,4 +1,4 @@
-// What an action may return besides text and JSON: bytes, a Blob, a Response, streams and async iterables.
+// Return values of actions other than text and JSON: bytes, a Blob, a Response, streams and async iterables.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -15,7 +15,7 @@ const emitted = (name: string): Promise<void> =>
   new Promise((resolve) => process.once(name as 'SIGUSR2', () => resolve())) // Any name will do.
 
 describe('a returned value', () => {
-  it('is sent by its kind', async (t) => {
+  it('is sent according to its type', async (t) => {
     const { url } = await serve(t, {
       '/text': '() => "<p>"',
       '/bytes': '() => Uint8Array.of(104, 105)',
@@ -62,7 +62,7 @@ describe('a returned value', () => {
     }
   })
 
-  it('of bytes may use their memory again in the next action: they are sent as they were returned', async (t) => {
+  it('of bytes may be reused by the next action: they are sent as returned', async (t) => {
     const same = "globalThis.bytesOfReturned ??= Buffer.alloc(20)"
     t.after(() => Reflect.deleteProperty(globalThis, 'bytesOfReturned'))
     cutAtEnd(t)
@@ -75,7 +75,7 @@ describe('a returned value', () => {
     }
   })
 
-  it('of another kind is a 500, whose line in the log says what to return', async (t) => {
+  it('of an unsupported type is a 500, and the log line says what to return', async (t) => {
     const rows = [
       ['null', 'null', "return ctx.fail(404) when there is nothing to show, or ctx.json(null)"],
       ['7', 'a number', 'return ctx.json(value), or String(value)'],
@@ -91,9 +91,95 @@ describe('a returned value', () => {
     for (const [at, [, what, advice]] of rows.entries()) {
       const answer = await request(`${url}/${at}`, json)
       assert.deepEqual([answer.status, answer.json()], [500, { error: 'internal_error' }], what)
-      const line = `GET /${at} (r${at}): An action returned ${what}, of which no reply can be made: ${advice}`
+      const line = `GET /${at} (r${at}): An action returned ${what}, which cannot be sent: ${advice}`
       assert.ok(lines().some((one) => one.includes(line)), line)
     }
+  })
+
+  it('of a stream keeps a Content-Length that was set', async (t) => {
+    const slowly = 'async function* () { yield "one "; await new Promise((done) => setTimeout(done, 1)); yield "two" }'
+    const set = (length: unknown): string => `ctx.setHeader("Content-Length", ${JSON.stringify(length)})`
+    const { url, lines } = await serve(t, {
+      '/slow': `(ctx) => { ${set(7)}; return (${slowly})() }`,
+      '/fast': `(ctx) => { ${set('3')}; return new Response("one").body }`,
+      '/response': 'async () => new Response("four", { headers: { "Content-Length": "4" } })',
+      '/ignored': `(ctx) => { ${set(99)}; return "text" }`,
+      '/head': `(ctx) => { ${set(99)}; return "" }`,
+      '/wrong': `(ctx) => { ${set('7 bytes')}; return "text" }`,
+      '/proxy/:name': '({ params, query }) => fetch(query.get("from") + "/" + params.name)',
+      '/packed': '(ctx) => { ctx.setHeader("Content-Encoding", "identity"); return "four" }',
+    })
+    const rows = [['slow', '7', 'one two'], ['fast', '3', 'one'], ['response', '4', 'four'], ['ignored', '4', 'text']]
+    for (const [path, length, text] of rows) {
+      const answer = await request(`${url}/${path}`)
+      assert.deepEqual([answer.headers['content-length'], answer.headers['transfer-encoding'], answer.text], [length, undefined, text], path)
+    }
+    const proxied = await request(`${url}/proxy/slow?from=${url}`)
+    assert.deepEqual([proxied.headers['content-length'], proxied.text], ['7', 'one two'])
+    const decoded = await request(`${url}/proxy/packed?from=${url}`)
+    assert.deepEqual([decoded.headers['content-encoding'], decoded.text], [undefined, 'four'])
+    for (const path of ['slow', 'head']) {
+      const answer = await request(`${url}/${path}`, { method: 'HEAD' })
+      assert.deepEqual([answer.status, answer.headers['content-length']], [200, path === 'slow' ? '7' : '99'])
+    }
+    assert.equal((await request(`${url}/wrong`)).status, 500)
+    assert.match(lines().join('\n'), /Cannot set Content-Length: it must be a number of bytes: it is "7 bytes"/)
+  })
+
+  it('of a stream is cut, with a warning, when it does not have its Content-Length', async (t) => {
+    const slowly = 'async function* () { yield "one "; await new Promise((done) => setTimeout(done, 1)); yield "two" }'
+    const answer = (length: number, stream: string): string => `(ctx) => { ctx.setHeader("Content-Length", ${length}); return ${stream} }`
+    cutAtEnd(t)
+    const { port, lines } = await serve(t, {
+      '/more': answer(5, `(${slowly})()`),
+      '/fewer': answer(8, `(${slowly})()`),
+      '/fewer-at-once': answer(8, 'new Response("one").body'),
+      '/more-at-once': answer(2, 'new Response("one").body'),
+      '/none': answer(2, '(async function* () {})()'),
+    })
+    const rows = [['more', 'one '], ['fewer', 'one two'], ['fewer-at-once', 'one'], ['more-at-once', ''], ['none', '']]
+    for (const [path, text] of rows) {
+      const client = new Connection(t, port)
+      await client.send(requestText(`GET /${path}`))
+      const received = await client.closed()
+      const [, body = ''] = received.split('\r\n\r\n')
+      assert.ok(text?.startsWith(body), `${path}: ${received}`) // A cut may lose what the client had not got.
+    }
+    const warnings = lines().filter((line) => line.includes('WARN') && line.includes('than its Content-Length'))
+    assert.equal(warnings.length, rows.length)
+    assert.match(warnings.join('\n'), /the stream has more bytes than its Content-Length, 5: the connection was cut/)
+  })
+
+  it('with a validator of the action is answered with 304', async (t) => {
+    const cancelled = newKey()
+    const { url } = await serve(t, {
+      '/tag': '(ctx) => { ctx.setHeader("ETag", \'"v1"\'); return { a: 1 } }',
+      '/time': '(ctx) => { ctx.setHeader("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT"); return "a" }',
+      '/response': 'async () => new Response("a", { headers: { ETag: \'"v1"\' } })',
+      '/stream': `(ctx) => {
+        ctx.setHeader("ETag", 'W/"v1"')
+        return new ReadableStream({ pull(c) { c.enqueue(Buffer.from("a")) }, cancel() { process.emit("${cancelled}") } })
+      }`,
+      '/created': '(ctx) => { ctx.setHeader("ETag", \'"v1"\'); return ctx.json({}, 201) }',
+      '/large': '(ctx) => { ctx.setHeader("ETag", \'"v1"\'); return "a".repeat(5000) }',
+    })
+    const ask = (path: string, headers: Record<string, string>, method = 'GET') => request(`${url}/${path}`, { method, headers })
+    const known = { 'if-none-match': '"v1"' }
+    const cancel = emitted(cancelled)
+    for (const path of ['tag', 'response', 'stream', 'large']) {
+      const { status, text, headers } = await ask(path, known)
+      assert.deepEqual([status, text, headers['content-length']], [304, '', undefined], path)
+      assert.match(headers.etag ?? '', /"v1"$/)
+      assert.equal((await ask(path, known, 'HEAD')).status, 304, path)
+    }
+    await cancel
+    const packed = await ask('large', { 'accept-encoding': 'gzip' })
+    assert.equal((await ask('large', { 'if-none-match': packed.headers.etag ?? '' })).status, 304)
+    assert.equal((await ask('time', { 'if-modified-since': 'Sun, 06 Nov 1994 08:49:37 GMT' })).status, 304)
+    assert.equal((await ask('time', { 'if-modified-since': 'Sun, 06 Nov 1994 08:49:36 GMT' })).status, 200)
+    assert.equal((await ask('tag', { 'if-none-match': '"v2"' })).status, 200)
+    assert.equal((await ask('tag', known, 'POST')).status, 200)
+    assert.equal((await ask('created', known)).status, 201)
   })
 
   it('is dropped after a redirect, with a warning', async (t) => {
@@ -108,10 +194,10 @@ describe('a returned value', () => {
       assert.deepEqual([answer.status, answer.headers.location, answer.text], [status, '/there', ''], path)
     }
     assert.equal((await request(`${url}/both`)).status, 303)
-    const said = lines().filter((line) => line.includes('after ctx.redirect()'))
-    assert.equal(said.length, 2) // Of each route at most one a second.
+    const warnings = lines().filter((line) => line.includes('after ctx.redirect()'))
+    assert.equal(warnings.length, 2) // At most one a second per route.
     for (const [at, path] of ['both (r0)', 'reply (r1)'].entries()) {
-      assert.ok(said[at]?.includes(`[WARN ] [error] GET /${path}: the action returned a value after ctx.redirect()`), said[at])
+      assert.ok(warnings[at]?.includes(`[WARN ] [error] GET /${path}: the action returned a value after ctx.redirect()`), warnings[at])
     }
   })
 })
@@ -145,7 +231,7 @@ describe('a returned Response', () => {
         const headers = new Headers({ "X-A": "new", Connection: "close, X-Hop", "X-Hop": "1", "Keep-Alive": "timeout=9" })
         headers.append("Set-Cookie", "b=2")
         headers.append("Set-Cookie", "c=3")
-        headers.set("Content-Length", "1000")
+        headers.set("Content-Length", "2")
         headers.set("Transfer-Encoding", "chunked")
         return new Response("hi", { headers })
       }`,
@@ -165,7 +251,7 @@ describe('a returned Response', () => {
     assert.deepEqual([headers['content-length'], headers['transfer-encoding']], ['2', undefined])
   })
 
-  it('of fetch() is passed on without the encoding that fetch() has undone', async (t) => {
+  it('of fetch() is passed on without the encoding that fetch() has decoded', async (t) => {
     const upstream = createServer((_, response) => {
       response.writeHead(200, { 'Content-Encoding': 'gzip', 'Content-Type': 'text/css', ETag: '"1"' })
       response.end(Buffer.from('H4sIAAAAAAAAA8vIBACsKpPYAgAAAA==', 'base64'))
@@ -178,7 +264,7 @@ describe('a returned Response', () => {
     assert.deepEqual([text, headers['content-type'], headers['content-encoding'], headers.etag], ['hi', 'text/css', undefined, '"1"'])
   })
 
-  it('that cannot be sent is a 500', async (t) => {
+  it('that is invalid is a 500', async (t) => {
     const { url, lines } = await serve(t, {
       '/error': '() => Response.error()',
       '/used': 'async () => { const used = new Response("a"); await used.text(); return used }',
@@ -193,7 +279,7 @@ describe('a returned Response', () => {
 describe('a returned stream', () => {
   const chunks = (inner: string): string => `async function* () { ${inner} }`
 
-  it('is sent, of whichever kind', async (t) => {
+  it('is sent, whatever its type', async (t) => {
     const later = 'await new Promise((resolve) => setTimeout(resolve, 5));'
     const { url } = await serve(t, {
       '/generator': `() => (${chunks(`yield "a"; ${later} yield Buffer.from("b"); yield new ArrayBuffer(0)`)})()`,
@@ -215,7 +301,7 @@ describe('a returned stream', () => {
     assert.deepEqual([head.status, head.headers['content-type'], head.text], [200, 'application/octet-stream', ''])
   })
 
-  it('takes a worker of the streams and none of the HTTP pool; without a free one it waits, then is 503', async (t) => {
+  it('takes a stream worker and none of the HTTP pool; without a free one it waits, then is 503', async (t) => {
     const source = `() => (${chunks('yield "a"; await new Promise(() => {})')})()`
     const config = { 'pool_http.workers': 1, 'pool_rest.workers_sse': 1, 'pool_rest.queue_size': 0 }
     const { url, port } = await serve(t, { '/stream': source, '/plain': '() => "plain"' }, config)
@@ -227,7 +313,7 @@ describe('a returned stream', () => {
     assert.deepEqual([refused.status, refused.headers['retry-after']], [503, '1'])
   })
 
-  it('is read no faster than the client reads, and cancelled when it leaves', async (t) => {
+  it('is read no faster than the client reads, and cancelled when it disconnects', async (t) => {
     const [made, ended] = [newKey(), newKey()]
     const { port } = await serve(t, {
       '/': `() => (async function* () {
@@ -241,7 +327,7 @@ describe('a returned stream', () => {
     const client = new Connection(t, port)
     client.socket.pause()
     await client.send(requestText('GET /'))
-    // Until the buffers of the system are full: then it stands still.
+    // Until the system's buffers are full: then it stalls.
     await until(() => last > 2)
     let before = -1
     while (before !== last) {
@@ -254,13 +340,13 @@ describe('a returned stream', () => {
     await over
   })
 
-  it('that fails before its first piece is a 500; later the connection is broken', async (t) => {
+  it('that fails before its first piece is a 500; a later failure breaks the connection', async (t) => {
     const { url, port, lines } = await serve(t, {
       '/first': `() => (${chunks('throw new Error("first fault")')})()`,
       '/later': `() => (${chunks('yield "a"; await new Promise(setImmediate); await new Promise(setImmediate); throw new Error("later fault")')})()`,
       '/body': `() => new Response(new ReadableStream({
         start(to) { to.enqueue(Buffer.from("a")) },
-        async pull(to) { // When the first piece has been read: an error before would take it away.
+        async pull(to) { // After the first piece has been read: an earlier error would discard it.
           await new Promise(setImmediate); await new Promise(setImmediate); to.error(new Error("body fault")) } }))`,
       '/odd': `() => (${chunks('yield { a: 1 }')})()`,
       '/slow': `() => (${chunks('await new Promise((resolve) => setTimeout(resolve, 20)); throw new Error("slow fault")')})()`,
@@ -277,13 +363,13 @@ describe('a returned stream', () => {
       const client = new Connection(t, port)
       await client.send(requestText(`GET ${path}`))
       const text = await client.closed()
-      assert.match(text, /^HTTP\/1.1 200 [^]*\r\n\r\n1\r\na\r\n$/, path) // No chunk of length 0 at its end.
+      assert.match(text, /^HTTP\/1.1 200 [^]*\r\n\r\n1\r\na\r\n$/, path) // No chunk of length 0 at the end.
     }
     await until(() => /first fault[^]*later fault[^]*body fault/.test(lines().join('\n')))
-    assert.match(lines().join('\n'), /gave a value of type object: it must give text or bytes/)
+    assert.match(lines().join('\n'), /yielded a value of type object: it must yield text or bytes/)
   })
 
-  it('that nobody reads may fail', async (t) => {
+  it('may fail without a reader', async (t) => {
     const closed = newKey()
     const noFile = `process.getBuiltinModule("node:fs").createReadStream("/no/such/file").on("close", () => process.emit("${closed}"))`
     let closes = 0
@@ -306,10 +392,10 @@ describe('a returned stream', () => {
     const rows: [string, number][] = [['/redirect', 302], ['/throws', 500], ['/replaces', 200], ['/status', 500]]
     assert.equal((await request(`${url}/head`, { method: 'HEAD' })).status, 200)
     for (const [path, status] of rows) assert.equal((await request(url + path)).status, status, path)
-    await until(() => closes === 5) // Each has failed by then: an error that nobody took would have ended this process.
+    await until(() => closes === 5) // Each has failed by then: an unhandled error would have ended this process.
   })
 
-  it('whose client leaves is no error', async (t) => {
+  it('whose client disconnects is not an error', async (t) => {
     const ended = newKey()
     const { port, lines } = await serve(t, {
       '/': `() => {
@@ -328,7 +414,7 @@ describe('a returned stream', () => {
     assert.deepEqual(lines().filter((line) => line.includes('[ERROR]')), [])
   })
 
-  it('is cut at the time-out of streams', async (t) => {
+  it('is cut at the stream time-out', async (t) => {
     const ended = newKey()
     const { port } = await serve(
       t,
@@ -342,19 +428,19 @@ describe('a returned stream', () => {
     await over
   })
 
-  it('is cancelled when it gives something else than text and bytes, and when no worker is free for it', async (t) => {
+  it('is cancelled if it yields anything but text and bytes, and if no worker is free for it', async (t) => {
     const [odd, refused] = [newKey(), newKey()]
     const endless = (key: string): string => `new ReadableStream({ start(to) { to.enqueue("a") }, cancel() { process.emit("${key}") } })`
     const { url } = await serve(t, {
       '/odd': `() => (async function* () { try { yield { a: 1 } } finally { process.emit("${odd}") } })()`,
       '/refused': `() => ${endless(refused)}`,
     }, { 'pool_rest.workers_sse': 0 })
-    const overs = [emitted(odd), emitted(refused)]
+    const closings = [emitted(odd), emitted(refused)]
     assert.deepEqual([(await request(`${url}/odd`)).status, (await request(`${url}/refused`)).status], [500, 503])
-    await Promise.all(overs)
+    await Promise.all(closings)
   })
 
-  it('is cancelled when a middleware fails on the way out', async (t) => {
+  it('is cancelled if a middleware fails afterwards', async (t) => {
     const ended = newKey()
     const { url } = await serve(t, {
       '/a': `() => new ReadableStream({ cancel() { process.emit("${ended}") } })`,

@@ -9,11 +9,11 @@ function convert(target: string, method = 'GET'): [boolean, string | undefined, 
 }
 
 describe('toOriginForm', () => {
-  it('leaves a path as it is', () => {
+  it('leaves a path unchanged', () => {
     for (const path of ['/', '/a?b', '//c', '/http://x/']) assert.deepEqual(convert(path), [true, path, 'field'])
   })
 
-  it('takes path, query and host out of an absolute form', () => {
+  it('extracts path, query and host from an absolute form', () => {
     const rows: [string, string, string][] = [
       ['http://a', '/', 'a'],
       ['http://a/', '/', 'a'],
@@ -25,7 +25,7 @@ describe('toOriginForm', () => {
     for (const [target, path, host] of rows) assert.deepEqual(convert(target), [true, path, host])
   })
 
-  it('leaves the asterisk of OPTIONS', () => {
+  it('keeps the asterisk of OPTIONS', () => {
     assert.deepEqual(convert('*', 'OPTIONS'), [true, '*', 'field'])
     assert.deepEqual(convert('**', 'OPTIONS'), [false, '/', 'field'])
   })

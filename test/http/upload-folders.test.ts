@@ -8,14 +8,14 @@ import { sweepUploads } from '../../lib/composition/left-uploads.ts'
 import { makeUploadFolder } from '../../lib/http/multipart-form.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
-test('a folder of uploads has the process and the host in its name, and is this user\'s alone', async () => {
+test('an upload folder has the process and the host in its name, and is private to this user', async () => {
   const parent = join(temporaryFolder(), 'not', 'there')
   const folder = await makeUploadFolder(parent)
   assert.ok(basename(folder).startsWith(`svc-upload-${process.pid}-${hostname()}-`))
   assert.equal(statSync(folder).mode & 0o777, 0o700)
 })
 
-test('what processes of this host that are gone have left is removed, of another host what is a day old', async (t) => {
+test('leftovers of ended processes on this host are removed, and of other hosts after a day', async (t) => {
   const parent = temporaryFolder()
   const living = spawn('sleep', ['60'])
   t.after(() => living.kill())
@@ -34,7 +34,7 @@ test('what processes of this host that are gone have left is removed, of another
   assert.equal(await sweepUploads(join(parent, 'not there')), 0)
 })
 
-test('a folder of another user is left where it is, and named', async (t) => {
+test('a folder of another user is left alone, and reported', async (t) => {
   const parent = temporaryFolder()
   const folder = join(parent, `svc-upload-${spawnSync('true').pid}-${hostname()}-abcdef`)
   mkdirSync(folder)

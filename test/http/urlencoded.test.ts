@@ -32,7 +32,7 @@ test('reads names and values', () => {
   for (const [text, expected] of rows) assert.deepEqual(parse(text), expected, text)
 })
 
-test('gives the first value, all values, and undefined for what was not sent', () => {
+test('returns the first value, all values, and undefined if none was sent', () => {
   const form = parseUrlencoded(Buffer.from('a=1&b=&a=2'))
   assert.deepEqual([form.get('a'), form.get('b'), form.get('c'), form.get('toString')], ['1', '', undefined, undefined])
   assert.deepEqual([form.getAll('a'), form.getAll('c')], [['1', '2'], []])
@@ -42,7 +42,7 @@ test('gives the first value, all values, and undefined for what was not sent', (
   assert.deepEqual(form.getAll('a'), ['1', '2'])
 })
 
-test('refuses wrong encodings and says which field has them', () => {
+test('refuses invalid encodings and names the field', () => {
   const refused = { name: 'HttpError', status: 400, code: 'bad_form' }
   for (const text of ['a=%ff', 'a=%C3', 'a=%C3%', 'a=%ED%A0%80', 'a=%C0%80', '%ff=1']) {
     assert.throws(() => parse(`ok=1&${text}`), { ...refused, message: /field 2 has percent-encoded bytes/ }, text)
@@ -50,18 +50,18 @@ test('refuses wrong encodings and says which field has them', () => {
   assert.throws(() => parseUrlencoded(Buffer.from([0x61, 0x3d, 0xff])), { ...refused, message: /it is not UTF-8/ })
 })
 
-test('reads ISO-8859-1 where the form is in it', () => {
+test('reads ISO-8859-1 for a form in that charset', () => {
   const form = parseUrlencoded(Buffer.from('n\u00e4me=%E9+%ff&b=100%', 'latin1'), 'latin1')
   assert.deepEqual([...form.entries()], [['n\u00e4me', '\u00e9 \u00ff'], ['b', '100%']])
 })
 
-test('takes as many fields as allowed, and no more', () => {
+test('accepts as many fields as allowed, and no more', () => {
   assert.equal(parse('a&'.repeat(maxUrlencodedFields)).length, maxUrlencodedFields)
   const more = 'a&'.repeat(maxUrlencodedFields) + 'a'
   assert.throws(() => parse(more), { code: 'bad_form', message: /more than 10000 fields/ })
 })
 
-test('reads what URLSearchParams writes, and agrees with it on whatever it takes', () => {
+test('reads the output of URLSearchParams, and agrees with it on everything it accepts', () => {
   const seeded = new Seeded(11)
   const marks = ['=', '&', '+', '%', ' ', '"', ';', '\0', '\ufeff']
   const characters = [...marks, 'a', 'é', '€', '😀', '%41', '%C3%A9', '%ff']
@@ -76,7 +76,7 @@ test('reads what URLSearchParams writes, and agrees with it on whatever it takes
       const entries = parse(text)
       taken += 1
       const grouped = new Map<string, string[]>()
-      // Node's URLSearchParams spoils characters beyond ASCII beside a stray %, which the URL standard keeps.
+      // Node's URLSearchParams corrupts non-ASCII characters beside a stray %, which the URL standard keeps.
       for (const [name, value] of new URLSearchParams(`&${text.replace(/%(?![0-9a-f]{2})/gi, '%25')}`)) {
         grouped.set(name, [...(grouped.get(name) ?? []), value])
       }
@@ -88,7 +88,7 @@ test('reads what URLSearchParams writes, and agrees with it on whatever it takes
   assert.ok(taken > 1000)
 })
 
-test('throws nothing but HttpError, whatever the bytes', () => {
+test('throws only HttpError, whatever the bytes', () => {
   const seeded = new Seeded(13)
   let refused = 0
   for (let round = 0; round < 3000; round += 1) {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { JsonError, readJson } from '../../lib/json/json-map.ts'
 import { Seeded } from '../support/seeded.ts'
 
-/** Takes and refuses what JSON.parse takes and refuses, but for doubled names. */
+/** Checks that the same texts are accepted and refused as by JSON.parse, except for duplicate names. */
 export function checkJson(rounds: number): void {
   const random = new Seeded(20_26)
   const punctuation = ['{', '}', '[', ']', ',', ':', '"', '\\', ' ', '\n', '\u0001']

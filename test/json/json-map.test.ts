@@ -5,37 +5,37 @@ import type { JsonNode } from '../../lib/json/json-map.ts'
 import { checkJson } from './json-map-support.ts'
 
 const mistakes: readonly [text: string, message: string][] = [
-  ['', 'line 1, column 1: a value was expected, but here is the end of the text'],
-  ['nul', 'line 1, column 1: a value was expected, but here is "n"'],
-  ["{'a': 1}", "line 1, column 2: a name in double quotes was expected, but here is ' (strings need double quotes)"],
-  ['{a: 1}', 'line 1, column 2: a name in double quotes was expected, but here is "a"'],
-  ['{"a" 1}', 'line 1, column 6: a colon after the name was expected, but here is "1"'],
-  ['{"a": 1 "b": 2}', 'line 1, column 9: a comma or } was expected, but here is "\\""'],
-  ['[1 2]', 'line 1, column 4: a comma or ] was expected, but here is "2"'],
-  ['[1,]', 'line 1, column 3: no comma may stand before the closing ]'],
-  ['[1,\n,]', 'line 2, column 1: a value was expected, but here is ","'],
-  ['{} // end', 'line 1, column 4: nothing may follow the value, but here is a comment, which JSON does not have'],
-  ['/* a */ {}', 'line 1, column 1: a value was expected, but here is a comment, which JSON does not have'],
-  ['01', 'line 1, column 2: nothing may follow the value, but here is "1"'],
-  ['+1', 'line 1, column 1: a value was expected, but here is "+"'],
-  ['NaN', 'line 1, column 1: a value was expected, but here is "N"'],
+  ['', 'line 1, column 1: expected a value, but found the end of the text'],
+  ['nul', 'line 1, column 1: expected a value, but found "n"'],
+  ["{'a': 1}", "line 1, column 2: expected a name in double quotes, but found ' (strings need double quotes)"],
+  ['{a: 1}', 'line 1, column 2: expected a name in double quotes, but found "a"'],
+  ['{"a" 1}', 'line 1, column 6: expected a colon after the name, but found "1"'],
+  ['{"a": 1 "b": 2}', 'line 1, column 9: expected a comma or }, but found "\\""'],
+  ['[1 2]', 'line 1, column 4: expected a comma or ], but found "2"'],
+  ['[1,]', 'line 1, column 3: no comma is allowed before the closing ]'],
+  ['[1,\n,]', 'line 2, column 1: expected a value, but found ","'],
+  ['{} // end', 'line 1, column 4: expected nothing after the value, but found a comment, which JSON does not have'],
+  ['/* a */ {}', 'line 1, column 1: expected a value, but found a comment, which JSON does not have'],
+  ['01', 'line 1, column 2: expected nothing after the value, but found "1"'],
+  ['+1', 'line 1, column 1: expected a value, but found "+"'],
+  ['NaN', 'line 1, column 1: expected a value, but found "N"'],
   ['"a', 'line 1, column 1: a string that begins here has no closing quote on its line'],
   ['"a\n"', 'line 1, column 1: a string that begins here has no closing quote on its line'],
   ['"a\tb"', 'line 1, column 3: a control character in a string: write \\u0009'],
   ['"C:\\data"', 'line 1, column 4: not an escape sequence: write \\\\ for a backslash'],
   ['"\\u12g4"', 'line 1, column 2: not an escape sequence: write \\\\ for a backslash'],
   ['{"a": 1, "\\u0061": 2}', 'line 1, column 10: the name "\\u0061" appears twice in this object'],
-  ['😀', 'line 1, column 1: a value was expected, but here is "😀"'],
+  ['😀', 'line 1, column 1: expected a value, but found "😀"'],
   ['['.repeat(5000), 'line 1, column 102: nested deeper than 100'],
 ]
 
-test('says where and why a text is no JSON', () => {
+test('reports where and why a text is not JSON', () => {
   for (const [text, message] of mistakes) {
     assert.throws(() => readJson(text), { name: 'JsonError', message: `it is not valid JSON at ${message}` })
   }
 })
 
-test('knows a doubled name among few and among many, written with an escape too', () => {
+test('detects a duplicate name among few and among many, also written with an escape', () => {
   for (const count of [1, 16, 17, 18, 100]) {
     const names = Array.from({ length: count }, (_, index) => `"a${index}":1`)
     const before = `{${names.join(',')}`
@@ -47,7 +47,7 @@ test('knows a doubled name among few and among many, written with an escape too'
   }
 })
 
-test('maps every member to its place', () => {
+test('maps every member to its position', () => {
   const text = '\ufeff{ "a" : [1, {"x": 2}],\n  "b\\n": {"c": "}"} }'
   const root = mapJson(text)
   const slice = (node: JsonNode | undefined): string => text.slice(node?.start, node?.end)
@@ -59,4 +59,4 @@ test('maps every member to its place', () => {
   assert.deepEqual(readJson(text).value, { a: [1, { x: 2 }], 'b\n': { c: '}' } })
 })
 
-test('takes and refuses what JSON.parse takes and refuses, but for doubled names (seeded)', () => checkJson(5_000))
+test('agrees with JSON.parse, except for duplicate names (seeded)', () => checkJson(5_000))

@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import { decodeBase64url } from '../../lib/jwt/token.ts'
 import { Seeded } from '../support/seeded.ts'
 
-it('decodes the canonical text of bytes, whatever they are', () => {
+it('decodes the canonical text of any bytes', () => {
   const random = new Seeded(41)
   for (let length = 0; length < 200; length += 1) {
     const bytes = random.bytes(length)

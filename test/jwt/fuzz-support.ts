@@ -1,4 +1,4 @@
-// The seeded checks of tokens, of claims and of secrets, for any number of them.
+// The seeded checks of tokens, claims and secrets, for any number of them.
 import assert from 'node:assert/strict'
 import { createSecretKey } from 'node:crypto'
 import { readKey } from '../../lib/jwt/keys.ts'
@@ -36,7 +36,7 @@ const edits: readonly ((token: string, random: Seeded) => string)[] = [
   (_, random) => random.bytes(random.integer(60)).toString('latin1'),
 ]
 
-/** A token that is changed once, or a few times. */
+/** Changes a token once, or a few times. */
 function mutate(token: string, random: Seeded): string {
   let text = token
   for (let left = 1 + random.integer(3); left > 0; left -= 1) {
@@ -45,7 +45,7 @@ function mutate(token: string, random: Seeded): string {
   return text
 }
 
-/** A bit of one part, all encodings right: what only the signature tells. */
+/** Flips a bit of one part with valid encodings, which only the signature reveals. */
 function flipBit(token: string, random: Seeded): string {
   const parts = token.split('.')
   const at = random.integer(parts.length)
@@ -67,7 +67,7 @@ const good = {
   EdDSA: [ed25519.publicKey, signedToken('EdDSA', claims, ed25519.privateKey)],
 } as const
 
-/** Mutates a good token of an algorithm: none of the mutated is taken, and none throws. */
+/** Mutates a valid token of an algorithm: every mutated one is refused, and none throws. */
 export function checkMutatedTokens(algorithm: keyof typeof good, count: number): void {
   const [key, token] = good[algorithm]
   const random = new Seeded(count + algorithm.length)
@@ -88,7 +88,7 @@ export function checkMutatedTokens(algorithm: keyof typeof good, count: number):
   assert.ok('payload' in verifyJws(token, allowed, key))
 }
 
-/** Checks claims that are signed: those that are taken have the right shape. */
+/** Checks signed claims: accepted ones have the right shape. */
 export function checkSignedClaims(count: number): void {
   const random = new Seeded(7)
   const values = ['me', 'you', '', 0, -1, 1e9, 2e9, 1e308, Infinity, NaN, null, true, [], ['you'], ['you', 1], {}, [[]]]

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { createJwtGroup } from '../../lib/jwt/group.ts'
+import { createJwtGroup } from '../../lib/composition/jwt-group.ts'
 import { silentLogger } from '../../lib/log/logger.ts'
 import type { BuiltInGroup } from '../../lib/chain/settings.ts'
 import { startChain, type Actions } from '../flash/chain-server.ts'
@@ -23,7 +23,7 @@ async function groupIn(folder: string): Promise<BuiltInGroup> {
 }
 
 describe('SVC_MwJwt', () => {
-  it('lets a token pass and gives its claims to those behind it', async (t) => {
+  it('admits a token and passes its claims on', async (t) => {
     const { send } = await startChain(t, actions, { setup, now })
     const claims = { sub: 'ada', exp: nowS + 1, nbf: nowS, roles: ['a'] }
     for (const scheme of ['Bearer ', 'bearer ', 'BEARER    ']) {
@@ -33,7 +33,7 @@ describe('SVC_MwJwt', () => {
     }
   })
 
-  it('asks for a token where there is none, in JSON', async (t) => {
+  it('requests a missing token, in JSON', async (t) => {
     const { send, lines } = await startChain(t, actions, { setup, now })
     const others = ['', 'Basic YTpi', token(), `Token ${token()}`, `Bearer${token()}`, `Bearer\t${token()}`]
     for (const headers of [{}, ...others.map((authorization) => ({ authorization, accept: 'text/html' }))]) {
@@ -57,7 +57,7 @@ describe('SVC_MwJwt', () => {
     ['a claim of a wrong type', token({ exp: '1' }), 'exp is not a number'],
     ['none', `${part({ alg: 'none' })}.e30.`, 'the algorithm of the token is not accepted here'],
   ]
-  it('refuses a token that is wrong and says why, in JSON', async (t) => {
+  it('refuses an invalid token with the reason, in JSON', async (t) => {
     const { send, lines } = await startChain(t, actions, { setup, now })
     for (const [what, text, problem] of wrong) {
       const answer = await send('/api', bearer(text))
@@ -78,7 +78,7 @@ describe('SVC_MwJwt', () => {
     }
   })
 
-  it('asks for issuer and audience where they are set, and gives leeway', async (t) => {
+  it('requires issuer and audience if set, and allows leeway', async (t) => {
     const jwt = { key: secret, issuer: 'me', audience: 'you', leeway_s: 10 }
     const { send } = await startChain(t, actions, { setup: { jwt }, now })
     const statusOf = async (claims: Readonly<Record<string, unknown>>): Promise<number> =>
@@ -89,8 +89,8 @@ describe('SVC_MwJwt', () => {
     assert.equal(await statusOf({ iss: 'me', aud: 'they' }), 401)
   })
 
-  it('fails without a key, until a reload gives one; that one is used until the next', async (t) => {
-    const { send, lines, configure } = await startChain(t, actions, { now })
+  it('fails without a key until a reload provides one, which is used until the next', async (t) => {
+    const { send, lines, configure } = await startChain(t, actions, { setup: { jwt: {} }, now })
     const answer = await send('/api', { headers: { ...bearer(token()).headers, accept: 'application/json' } })
     assert.deepEqual([answer.status, answer.json()], [500, { error: 'jwt_requires_key' }])
     const advice = 'set key or key_file in setup.jwt of the middleware configuration'
@@ -104,7 +104,7 @@ describe('SVC_MwJwt', () => {
     assert.equal((await send('/api', bearer(token()))).status, 500)
   })
 
-  it('takes no settings into use that were abandoned', async (t) => {
+  it('does not apply abandoned settings', async (t) => {
     const { send, prepare } = await startChain(t, actions, { setup, now })
     prepare('jwt', { key: 'another' }).abandon?.()
     assert.equal((await send('/api', bearer(token()))).status, 200)
@@ -119,7 +119,7 @@ describe('setup.jwt', () => {
     assert.equal(group.prepare({ key: secret }).unready, undefined)
   })
 
-  it('reads the key from a file, without one line break at its end', async (t) => {
+  it('reads the key from a file, without one trailing line break', async (t) => {
     const folder = temporaryFolder()
     const rows = [
       [secret, true],
@@ -129,7 +129,7 @@ describe('setup.jwt', () => {
       [`${secret}\n\n`, false],
       [` ${secret}`, false],
     ] as const
-    const { send, configure } = await startChain(t, actions, { folder, now })
+    const { send, configure } = await startChain(t, actions, { setup: { jwt: {} }, folder, now })
     for (const [text, passes] of rows) {
       writeFileSync(join(folder, 'key'), text)
       configure('jwt', { key_file: 'key' })
@@ -149,7 +149,7 @@ describe('setup.jwt', () => {
       [{ key: 'short' }, 'setup.jwt.key has 5 bytes: HS256 needs at least 32 (RFC 7518, section 3.2)'],
       [
         { algorithms: ['RS256'], key_file: 'key' },
-        'setup.jwt.key_file is a private key: its public half is used; keep the private one with the issuer alone',
+        'setup.jwt.key_file is a private key: its public half is used; keep the private one with the issuer only',
       ],
       [{ key: secret, isuer: 'me' }, 'unknown key setup.jwt.isuer: did you mean issuer?'],
     ]
@@ -157,7 +157,7 @@ describe('setup.jwt', () => {
     for (const [given, warning] of rows) assert.deepEqual(group.prepare(given).warnings, [warning])
   })
 
-  it('refuses what cannot be used', async () => {
+  it('refuses invalid settings', async () => {
     const folder = temporaryFolder()
     const group = await groupIn(folder)
     writeFileSync(join(folder, 'empty'), '\n')
@@ -191,7 +191,7 @@ describe('setup.jwt', () => {
     }
   })
 
-  it('shows no secret in a message', async () => {
+  it('includes no secret in a message', async () => {
     const group = await groupIn('/')
     for (const given of [{ key: secret, key_file: 'x' }, { algorithms: ['RS256'], key: secret }, { key: [secret] }]) {
       const hidesSecret = (error: unknown): boolean => error instanceof Error && !error.message.includes('sss')

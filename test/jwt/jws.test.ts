@@ -56,7 +56,7 @@ describe('the examples of the standards', () => {
     })
   }
 
-  it('RFC 8037 A.4: verifies EdDSA; its payload is no JSON object', () => {
+  it('RFC 8037 A.4: verifies EdDSA; its payload is not a JSON object', () => {
     const key = publicJwk({ kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' })
     const signed = 'eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc'
     const signature = 'hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg'
@@ -89,14 +89,14 @@ describe('verifyJws', () => {
     }
   })
 
-  it('takes any of several algorithms, and no other of their kind', () => {
+  it('accepts any of several algorithms, and no other of their kind', () => {
     const token = hmacToken({ alg: 'HS384' }, {}, secret, 'sha384')
     assert.deepEqual(verifyJws(token, ['HS512', 'HS384'], secretKey), { payload: {} })
     const problem = 'the algorithm of the token is not accepted here'
     assert.deepEqual(verifyJws(token, ['HS512', 'HS256'], secretKey), { problem })
   })
 
-  it('looks for no key in the header', () => {
+  it('ignores keys in the header', () => {
     const own = p256.publicKey.export({ format: 'jwk' })
     const header = { alg: 'HS256', jwk: own, jku: 'http://127.0.0.1:1/', kid: '../../dev/null', typ: 'x', cty: 1 }
     assert.deepEqual(verifyJws(hmacToken(header, { a: 1 }), ['HS256'], secretKey), { payload: { a: 1 } })
@@ -173,14 +173,14 @@ describe('verifyJws', () => {
     it(`refuses ${what}`, () => assert.deepEqual(verifyJws(token, ['HS256'], secretKey), { problem }))
   }
 
-  it('takes a token of as many bytes as may be', () => {
+  it('accepts a token of the maximum size', () => {
     const empty = hmacToken({ alg: 'HS256' }, { a: '' })
     const longest = hmacToken({ alg: 'HS256' }, { a: 'x'.repeat(Math.floor(((maxTokenBytes - empty.length) * 3) / 4)) })
     assert.ok(longest.length <= maxTokenBytes && longest.length > maxTokenBytes - 4)
     assert.ok('payload' in verifyJws(longest, ['HS256'], secretKey))
   })
 
-  it('refuses signatures of any other length, and of zeros, by every public key', () => {
+  it('refuses signatures of any other length, and of zeros, for every public key', () => {
     const rows = [['RS256', rsa], ['ES256', p256], ['EdDSA', ed25519]] as const
     for (const [alg, { publicKey, privateKey }] of rows) {
       const [head = '', body = '', text = ''] = signedToken(alg, {}, privateKey).split('.')

@@ -22,7 +22,7 @@ const p384 = generateKeyPairSync('ec', { namedCurve: 'P-384' })
 const ed448 = generateKeyPairSync('ed448')
 
 const octets = { kty: 'oct', k: Buffer.from(secret).toString('base64url') }
-const privateWarning = 'is a private key: its public half is used; keep the private one with the issuer alone'
+const privateWarning = 'is a private key: its public half is used; keep the private one with the issuer only'
 const withParameters =
   '-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n' +
   String(p256.privateKey.export({ type: 'sec1', format: 'pem' }))
@@ -34,7 +34,7 @@ const tokens = {
   EdDSA: signedToken('EdDSA', {}, ed25519.privateKey),
 }
 
-describe('a key that fits', () => {
+describe('an accepted key', () => {
   const rows: readonly (readonly [what: string, text: string, names: Names, warnings: readonly string[]])[] = [
     ['a secret', secret, ['HS256', 'HS384', 'HS512'], []],
     ['a secret JWK', JSON.stringify(octets), hs256, []],
@@ -64,7 +64,7 @@ describe('a key that fits', () => {
     })
   }
 
-  it('may be a secret that is short, with a warning that does not show it', () => {
+  it('may be a short secret, with a warning that does not quote it', () => {
     const wanted: readonly (readonly [Names, number])[] = [
       [['HS256'], 32],
       [['HS384'], 48],
@@ -84,14 +84,14 @@ describe('a key that fits', () => {
 
   it('may be any random bytes as base64, base64url and hex', () => checkRandomSecrets(300))
 
-  it('may be a secret that is no JSON, no PEM and of any characters', () => {
+  it('may be a secret of any characters that is neither JSON nor PEM', () => {
     for (const text of ['ssh-', 'MIIB', 'a'.repeat(44), 'a"quoted"', '1[1]', ' a ', 'AAAA', 'AAAAB3NzaC', 'null', 'é\u0000']) {
       assert.ok('key' in readKey(text, hs256), text)
     }
   })
 })
 
-describe('a key that does not fit', () => {
+describe('a refused key', () => {
   const advice = 'name the algorithm of that key in setup.jwt.algorithms'
   const asPem = `must be a secret for an HMAC: it is a PEM; ${advice}`
   const asKey = `must be a secret for an HMAC: it is a public key; ${advice}`
@@ -192,7 +192,7 @@ describe('a key that does not fit', () => {
   })
 })
 
-/** Bytes as texts, with the line breaks and marks that programs write. */
+/** Encodes bytes as texts, with the line breaks and markers that programs write. */
 function encodings(bytes: Buffer): readonly string[] {
   const hex = bytes.toString('hex')
   const base64 = bytes.toString('base64')
@@ -201,7 +201,7 @@ function encodings(bytes: Buffer): readonly string[] {
   return [base64, inLines, ` ${base64} me@home\n`, bytes.toString('base64url'), hex, ...marked]
 }
 
-/** The bytes of an SSH key of a kind (RFC 4253, section 6.6); what follows the kind does not matter. */
+/** The bytes of an SSH key of a kind (RFC 4253, section 6.6); the rest does not matter. */
 function sshKey(kind: string): Buffer {
   return Buffer.concat([Buffer.of(0, 0, 0, kind.length), Buffer.from(kind), Buffer.of(0, 0, 0, 32), Buffer.alloc(32, 7)])
 }

@@ -1,4 +1,4 @@
-// What a WebSocket is sent of a channel, and who is there, over real connections.
+// Channel events and presence on WebSockets, over real connections.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { startApplication } from '../support/application.ts'
@@ -16,7 +16,7 @@ const files = {
     export const websocket = {
       open(ws, { channel, query, presence }) {
         if (query.has('id')) presence(channel('news'), { id: query.get('id') })
-        if (!query.has('quiet')) ws.follow(channel('news'), { since: query.get('since') ?? undefined })
+        if (!query.has('quiet')) ws.follow(channel('news'), { since: query.get('since') })
       },
     }
     export const stream = (ctx) => {
@@ -33,7 +33,7 @@ async function hearAll(client: WebSocketClient, count: number): Promise<unknown[
 }
 
 describe('ws.follow', () => {
-  it('sends new events, or those since an id, and then each new one', async (t) => {
+  it('sends new events, or those since an id, followed by new ones', async (t) => {
     cutAtEnd(t)
     const { app, port } = await startApplication(t, files)
     const news = app.channel('news')
@@ -43,24 +43,26 @@ describe('ws.follow', () => {
     const behind = await openWebSocket(t, port, `/socket?since=${id}`)
     await hearAll(behind, 1)
     news.publish('three')
-    assert.deepEqual(await hearAll(fresh, 3), [{ id, data: 'one' }, { id: id + 1, data: 'two' }, { id: id + 2, data: 'three' }])
-    assert.deepEqual(await hearAll(behind, 1), [{ id: id + 2, data: 'three' }])
+    const three = ['one', 'two', 'three'].map((data, at) => ({ event: 'message', id: id + at, data }))
+    assert.deepEqual(await hearAll(fresh, 3), three)
+    assert.deepEqual(await hearAll(behind, 1), three.slice(2))
   })
 
-  it('tells of a gap: an old cursor, one that is ahead, and one that is none', async (t) => {
+  it('reports a gap for a cursor that is too old, ahead or invalid', async (t) => {
     cutAtEnd(t)
     const { app, port } = await startApplication(t, files)
     const id = Number(app.channel('news').publish('one'))
     const old = await openWebSocket(t, port, '/socket?since=0')
-    assert.deepEqual(await hearAll(old, 2), [{ gap: true, last_id: id }, { id, data: 'one' }])
+    const gap = { event: 'gap', data: { last_id: id } }
+    assert.deepEqual(await hearAll(old, 2), [gap, { event: 'message', id, data: 'one' }])
     for (const since of [String(id + 7), 'x', '-1', '']) {
       const other = await openWebSocket(t, port, `/socket?since=${since}`)
-      assert.deepEqual((await hearAll(other, 1))[0], { gap: true, last_id: id }, since)
+      assert.deepEqual((await hearAll(other, 1))[0], gap, since)
       other.socket.destroy()
     }
   })
 
-  it('catches up as fast as the client reads, and goes on', async (t) => {
+  it('catches up as fast as the client reads, then continues', async (t) => {
     cutAtEnd(t)
     const { app, port } = await startApplication(t, files)
     const news = app.channel('news')
@@ -75,7 +77,7 @@ describe('ws.follow', () => {
     assert.deepEqual(heard.map((event) => event.id), heard.map((_, at) => first + at))
   })
 
-  it('closes with 1011 when the source is no channel', async (t) => {
+  it('closes with 1011 when the source is not a channel', async (t) => {
     cutAtEnd(t)
     const { port, lines } = await startApplication(t, files)
     const client = await openWebSocket(t, port, '/wrong')
@@ -85,7 +87,7 @@ describe('ws.follow', () => {
 })
 
 describe('ctx.presence', () => {
-  it('tells streams and WebSockets of each other, and nobody else', async (t) => {
+  it('sends streams and WebSockets each other\'s members, and only to them', async (t) => {
     cutAtEnd(t)
     const { app, port } = await startApplication(t, files)
     const stream = new Connection(t, port)
@@ -93,7 +95,8 @@ describe('ctx.presence', () => {
     await until(() => stream.received.includes('event: presence\ndata: {"type":"list","members":[{"id":"ann"}]}\n\n'))
     const quiet = await openWebSocket(t, port, '/socket?quiet')
     const client = await openWebSocket(t, port, '/socket?id=bob&quiet')
-    assert.deepEqual(await hearAll(client, 1), [{ type: 'list', members: [{ id: 'ann' }, { id: 'bob' }] }])
+    const list = { type: 'list', members: [{ id: 'ann' }, { id: 'bob' }] }
+    assert.deepEqual(await hearAll(client, 1), [{ event: 'presence', data: list }])
     await until(() => /event: presence\ndata: {"type":"join","members":\[.*{"id":"bob"}\]}/.test(stream.received))
     app.channel('news').publish('one')
     const poll = new Connection(t, port)

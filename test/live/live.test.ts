@@ -9,7 +9,7 @@ const files = {
 }
 
 describe('ctx.live', () => {
-  it('answers a stream when Accept names its type, else the cursor poll', async (t) => {
+  it('responds with a stream when Accept names its type, else with the cursor poll', async (t) => {
     const { url, app } = await startApplication(t, files, { 'pool_rest.stream_timeout_s': 1 })
     const id = Number(await app.channel('news').publish('first'))
     const ask = (query: string, headers = {}) => request(`${url}/news${query}`, { headers })
@@ -20,7 +20,7 @@ describe('ctx.live', () => {
     assert.match(stream.text, new RegExp(`^retry: 2000\\nid: ${id - 1}\\n\\nid: ${id}\\ndata: "first"\\n\\n`))
   })
 
-  it('is no-store whatever the action has set, and says so where that would let it be stored', async (t) => {
+  it('is no-store regardless of the action, and warns when the action would allow storing', async (t) => {
     const { url, lines } = await startApplication(t, {
       'routes/a.json': [{ name: 'news', url: '/news/:value', method: 'GET', action: 'news.mjs' }],
       'news.mjs': `export default (ctx) => {
@@ -35,11 +35,11 @@ describe('ctx.live', () => {
       assert.equal(stream.headers['cache-control'], 'no-store, no-transform')
     }
     const said = lines().filter((line) => line.includes('Cache-Control'))
-    assert.match(said.join('\n'), /^.*\[WARN \] \[error\] GET \/news\/max-age=60 \(news\): Cache-Control "max-age=60" is replaced: what waits for events is no-store/)
+    assert.match(said.join('\n'), /^.*\[WARN \] \[error\] GET \/news\/max-age=60 \(news\): Cache-Control "max-age=60" is replaced: responses that wait for events are no-store/)
     assert.doesNotMatch(said.join('\n'), /private/)
   })
 
-  it('tells a gap in both, and takes Last-Event-ID before since', async (t) => {
+  it('reports a gap in both, and prefers Last-Event-ID to since', async (t) => {
     const { url, app } = await startApplication(t, files, { 'pool_rest.stream_timeout_s': 1 })
     const id = Number(await app.channel('news').publish('first'))
     const accept = 'text/event-stream'

@@ -1,8 +1,8 @@
-// Members of a channel over several processes or nodes: streams that come and go, and how soon everybody knows.
+// Members of a channel across several processes or nodes: streams that open and close, and how fast that spreads.
 import { Agent, get, type ClientRequest } from 'node:http'
 import { until } from '../support/until.ts'
 
-/** What an application needs for it. */
+/** The files of the application. */
 export const presenceFiles = {
   'routes/presence.json': [
     { name: 'room', url: '/room/:id', method: 'GET', action: 'presence.mjs' },
@@ -16,15 +16,15 @@ export const presenceFiles = {
     export const alone = (ctx) => ctx.live(ctx.channel('room'))`,
 }
 
-/** A stream, and who is there as far as it was told. */
+/** A stream, and the members that it knows. */
 export class Observer {
   readonly known = new Set<string>()
-  /** The messages that it got. */
+  /** The messages it received. */
   messages = 0
   readonly #sent: ClientRequest
   #rest = ''
 
-  /** @param listens whether it reads who is there; the others are members alone */
+  /** @param listens whether it reads presence; other streams are only members */
   constructor(url: string, id: string, agent: Agent, listens: boolean) {
     this.#sent = get(`${url}/room/${id}`, { agent, headers: { accept: 'text/event-stream' } }, (response) => {
       response.on('error', () => {})
@@ -53,8 +53,8 @@ export class Observer {
 }
 
 /**
- * How long it took, in milliseconds, until an observer on each server knew everybody, then one more who came, and that all
- * but they had gone.
+ * The milliseconds until an observer on each server knew all members, then one more member, and then that all but the
+ * observers had left.
  */
 export interface PresenceReport {
   readonly comingMs: number
@@ -64,9 +64,9 @@ export interface PresenceReport {
 }
 
 /**
- * Lets so many members come to servers in turn, and go.
- * @param urls one of each server
- * @param whenThere called when everybody is known, and waited for
+ * Lets this many members join on the servers in turn, and leave.
+ * @param urls one for each server
+ * @param whenThere called and awaited when all members are known
  */
 export async function runPresence(
   t: { after(work: () => unknown): void },

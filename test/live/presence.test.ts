@@ -1,9 +1,9 @@
-// Who is there: over one process and several, with a clock of the test's own.
+// Presence in one process and in several, with a simulated clock.
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it, mock } from 'node:test'
 import type { Channel } from '../../lib/events/channel.ts'
 import { createEvents } from '../../lib/events/events.ts'
-import { LiveEnd } from '../../lib/events/live-end.ts'
+import { ReplySender } from '../../lib/events/reply-sender.ts'
 import { LocalBroker } from '../../lib/events/local-broker.ts'
 import type { CoreContext } from '../../lib/http/context.ts'
 import { Presence, type Member } from '../../lib/live/presence.ts'
@@ -19,7 +19,7 @@ beforeEach(() => {
 })
 afterEach(() => mock.reset())
 
-/** Lets so much time pass, in steps, and each time what was published arrive. */
+/** Advances the clock in steps, and delivers published messages after each. */
 async function pass(ms: number): Promise<void> {
   for (let passed = 0; passed < ms; passed += 50) {
     nowMs += 50
@@ -30,7 +30,7 @@ async function pass(ms: number): Promise<void> {
 
 type Process = Presence & { readonly link: { isCut: boolean } }
 
-/** Up to three processes that share events. Each may be kept from telling the others. */
+/** Up to three processes that share events. Each can be kept from publishing. */
 function startProcesses(count: number): [Process, Process, Process] {
   const broker = new LocalBroker()
   const processes = Array.from({ length: count }, () => {
@@ -42,30 +42,30 @@ function startProcesses(count: number): [Process, Process, Process] {
   return processes as [Process, Process, Process] // A test takes as many as it asks for.
 }
 
-/** A client with its stream: what it was told, and whom it knows. */
+/** A client with its stream: the messages it received, and the members it knows. */
 function connect(presence: Presence, member: Member) {
   const ctx = {} as CoreContext
-  const told: string[] = []
+  const received: string[] = []
   const known = new Map<Member['id'], Member>()
   presence.add(ctx, board, member)
-  const end = new LiveEnd(ctx, (event, json) => {
+  const end = new ReplySender(ctx, (event, json) => {
     const { type, members } = JSON.parse(json) as { type: string; members: Member[] }
-    told.push(`${event} ${type} ${members.map(({ id }) => id).join()}`)
+    received.push(`${event} ${type} ${members.map(({ id }) => id).join()}`)
     if (type === 'list') known.clear()
     for (const one of members) if (type === 'leave') known.delete(one.id); else known.set(one.id, one)
   })
-  return { told, ids: () => [...known.keys()].sort().join(), known, leave: () => end.close() }
+  return { received, ids: () => [...known.keys()].sort().join(), known, leave: () => end.close() }
 }
 
 describe('presence', () => {
-  it('tells who is there, then who comes and, ten seconds after the last connection, who goes', async () => {
+  it('sends the members, then who joins and, ten seconds after the last connection, who leaves', async () => {
     const [presence] = startProcesses(1)
     const ann = connect(presence, { id: 'ann', name: 'Ann' })
     const bob = connect(presence, { id: 'bob' })
     const again = connect(presence, { id: 'bob' })
     await pass(100)
-    assert.deepEqual(ann.told, ['presence list ann', 'presence join ann,bob'])
-    assert.deepEqual(bob.told, ['presence list ann,bob', 'presence join ann,bob'])
+    assert.deepEqual(ann.received, ['presence list ann', 'presence join ann,bob'])
+    assert.deepEqual(bob.received, ['presence list ann,bob', 'presence join ann,bob'])
     bob.leave()
     await pass(15_000)
     assert.equal(ann.ids(), 'ann,bob')
@@ -73,16 +73,16 @@ describe('presence', () => {
     await pass(9900)
     assert.equal(ann.ids(), 'ann,bob')
     await pass(300)
-    assert.equal(ann.told.at(-1), 'presence leave bob')
+    assert.equal(ann.received.at(-1), 'presence leave bob')
   })
 
-  it('renews a stream within a minute, since a client that has vanished does not ask again', async () => {
+  it('renews a stream within a minute, since a vanished client does not reconnect', async () => {
     const [presence] = startProcesses(1)
     const ann = connect(presence, { id: 'ann' })
     const ctx = {} as CoreContext
-    let end: LiveEnd | undefined = undefined
+    let end: ReplySender | undefined = undefined
     presence.add(ctx, board, { id: 'bob' })
-    end = new LiveEnd(ctx, () => {}, () => end?.close())
+    end = new ReplySender(ctx, () => {}, () => end?.close())
     await pass(44_000)
     assert.equal(ann.ids(), 'ann,bob')
     await pass(26_500) // A minute at most, and ten seconds for the next stream.
@@ -90,23 +90,23 @@ describe('presence', () => {
     ann.leave()
   })
 
-  it('does not see a reload, and sees that a member has changed', async () => {
+  it('ignores a page reload, and reports a changed member', async () => {
     const [presence] = startProcesses(1)
     const ann = connect(presence, { id: 'ann' })
     const bob = connect(presence, { id: 'bob' })
     await pass(200)
-    const before = ann.told.length
+    const before = ann.received.length
     bob.leave()
     await pass(3000)
     connect(presence, { id: 'bob' })
     await pass(20_000)
-    assert.equal(ann.told.length, before)
+    assert.equal(ann.received.length, before)
     connect(presence, { id: 'bob', name: 'Bob' })
     await pass(200)
     assert.deepEqual(ann.known.get('bob'), { id: 'bob', name: 'Bob' })
   })
 
-  it('is the same over processes, with one message for all who come at once', async () => {
+  it('is the same across processes, with one message for all that join at once', async () => {
     const [one, two, three] = startProcesses(3)
     const ann = connect(one, { id: 'ann' })
     const bob = connect(two, { id: 'bob' })
@@ -114,7 +114,7 @@ describe('presence', () => {
     const many = Array.from({ length: 1000 }, (_, id) => connect(three, { id }))
     await pass(300)
     for (const client of [ann, bob, many[0] as typeof ann]) assert.equal(client.known.size, 1002)
-    assert.ok(ann.told.length < 10, ann.told.map((text) => text.slice(0, 30)).join())
+    assert.ok(ann.received.length < 10, ann.received.map((text) => text.slice(0, 30)).join())
     connect(two, { id: 5 })
     for (const client of many) client.leave()
     await pass(11_000)
@@ -122,22 +122,22 @@ describe('presence', () => {
     assert.equal(bob.ids(), '5,ann,bob')
   })
 
-  it('knows a member that goes over to another process all the time', async () => {
+  it('keeps a member that moves to another process', async () => {
     const [one, two] = startProcesses(2)
     const ann = connect(one, { id: 'ann' })
     const bob = connect(one, { id: 'bob' })
     connect(two, { id: 'carl' })
     await pass(300)
-    const before = ann.told.length
+    const before = ann.received.length
     bob.leave()
     await pass(2000)
     connect(two, { id: 'bob' })
     await pass(30_000)
-    assert.equal(ann.told.length, before)
+    assert.equal(ann.received.length, before)
     assert.equal(ann.ids(), 'ann,bob,carl')
   })
 
-  it('loses the members of a process that has died, and has those of one that was not heard', async () => {
+  it('drops the members of a dead process, and recovers those of one that was silent', async () => {
     const [one, two, three] = startProcesses(3)
     const ann = connect(one, { id: 'ann' })
     connect(two, { id: 'bob' })
@@ -160,7 +160,7 @@ describe('presence', () => {
     assert.equal(ann.ids(), 'ann,dora')
   })
 
-  it('says nothing more once it is closed, whatever its connections do', async () => {
+  it('sends nothing once it is closed, whatever its connections do', async () => {
     const [one, two] = startProcesses(2)
     const ann = connect(one, { id: 'ann' })
     const bob = connect(two, { id: 'bob' })
@@ -169,12 +169,12 @@ describe('presence', () => {
     const late = connect(one, { id: 'late' })
     ann.leave()
     await pass(11_000)
-    assert.deepEqual([late.told, bob.ids()], [[], 'ann,bob'])
+    assert.deepEqual([late.received, bob.ids()], [[], 'ann,bob'])
     await pass(5000)
     assert.equal(bob.ids(), 'bob', 'the process was silent for too long')
   })
 
-  it('refuses a member without an id, what JSON cannot hold, and more than 1 KiB', () => {
+  it('refuses a member without an id, that is not JSON, or of more than 1 KiB', () => {
     const [presence] = startProcesses(1)
     for (const wrong of [undefined, null, {}, { id: '' }, { id: null }, { id: NaN }, { id: 'ann', seen: new Set() }, 'ann', { id: 'ann', text: 'x'.repeat(1024) }]) {
       assert.throws(() => presence.add({} as CoreContext, board, wrong as Member), TypeError)

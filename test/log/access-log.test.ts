@@ -60,7 +60,7 @@ for (const [what, format, change, line] of rows) {
   })
 }
 
-test('json: one object a line, with what is there', (t) => {
+test('json: one object per line, with the available fields', (t) => {
   const { log, folder } = open(t, { format: 'json' })
   log.write(entry({}), now())
   const headers = { referer: 'r"', 'user-agent': 'u\x85' }
@@ -76,7 +76,7 @@ test('json: one object a line, with what is there', (t) => {
   assert.deepEqual(second, { ...common, ip: '::1', path: '/"\n\x85', ...shown })
 })
 
-test('no request can forge a line, whatever it is made of', (t) => {
+test('no request can forge a line', (t) => {
   const seeded = new Seeded(7)
   const bytes = (): string => seeded.bytes(seeded.integer(40)).toString('latin1')
   const text = (): string => bytes() + seeded.pick(['', '\u2028', '" 200\n'])
@@ -99,7 +99,7 @@ test('no request can forge a line, whatever it is made of', (t) => {
   }
 })
 
-test('reads no header for a line that does not show it', (t) => {
+test('reads no header that the format does not show', (t) => {
   for (const format of ['spec', 'common'] as const) {
     const { log } = open(t, { format })
     log.write({ ...entry({}), header: () => assert.fail('a header was read') }, now())
@@ -129,7 +129,7 @@ test('reopens its file after logrotate has moved it away', (t) => {
   assert.deepEqual(reports, [`info Reopened ${join(folder, 'access.log')}`])
 })
 
-test('tells the general log what was lost', (t) => {
+test('reports lost lines to the general log', (t) => {
   const fileSystem = createFaultyDisk()
   const general = openLog(t)
   const report: LogReports['report'] = (level, message) => general.logger.module('logger')[level](message)
@@ -142,12 +142,12 @@ test('tells the general log what was lost', (t) => {
   general.logger.flush()
   assert.ok(log.lost > 0)
   assert.deepEqual([log.written + log.lost, log.problem], [5000, undefined])
-  const warning = new RegExp(`\\[WARN \\] \\[logger\\] .*access\\.log is written again\\. Lines lost: ${log.lost} `)
+  const warning = new RegExp(`\\[WARN \\] \\[logger\\] .*access\\.log is writable again\\. Lines lost: ${log.lost} `)
   assert.match(textOf(general.folder), warning)
   assert.match(terminal.errorText, new RegExp(`Lines lost: ${log.lost}\n`))
 })
 
-test('works with nothing but what it must be given', () => {
+test('works with only the required options', () => {
   const folder = temporaryFolder()
   const log = new AccessLog(logConfig(), folder, { report: () => {} })
   log.write(entry({}), now())

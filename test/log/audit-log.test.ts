@@ -32,7 +32,7 @@ test('a change is one line of JSON, with the time, the process and the node', (t
   assert.deepEqual(second?.['what'], 'stop\nrequested\u2028')
 })
 
-test('the same failure of a client within a minute is one record that counts', (t) => {
+test('the same failure of a client within a minute is one record with a count', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const { audit, lines } = openAudit(t)
   for (let time = 0; time < 240; time += 1) audit.recordFailure({ by: '::1', what: 'failed login' })
@@ -51,7 +51,7 @@ test('failures of a thousand clients are written before a minute is over', (t) =
   assert.equal(lines().length, 1000)
 })
 
-test('the last records are read, the newest first, from this file and the one that was moved away', async () => {
+test('the last records are read, newest first, from this file and the rotated one', async () => {
   const folder = temporaryFolder()
   writeFileSync(join(folder, 'audit.log-20261124-1'), record('one') + record('two'))
   writeFileSync(join(folder, 'audit.log-20261123-1.gz'), record('zero'))
@@ -63,7 +63,7 @@ test('the last records are read, the newest first, from this file and the one th
   assert.deepEqual(await read(1), ['four'])
 })
 
-test('reading waits for no pipe, and needs no file', async () => {
+test('reading does not block on a pipe, and needs no file', async () => {
   const folder = temporaryFolder()
   assert.deepEqual(await readAudit(folder, 10), [])
   execFileSync('mkfifo', [join(folder, auditFile)])

@@ -5,7 +5,7 @@ import { ConsoleLines, createProcessConsole } from '../../lib/log/console.ts'
 
 const line = `${'x'.repeat(1023)}\n`
 
-/** A console that is read when the test says so. */
+/** A console that the test reads. */
 class HeldConsole {
   waitingBytes = 0
   printed = ''
@@ -18,8 +18,8 @@ class HeldConsole {
   error(): void {}
 }
 
-describe('a console that nobody reads', () => {
-  it('takes no more than 1 MiB; what is left out is counted', async () => {
+describe('a console that is not read', () => {
+  it('gets at most 1 MiB; lines left out are counted', async () => {
     const port = new HeldConsole()
     const lines = new ConsoleLines(port)
     for (let count = 0; count < 5000; count += 1) {
@@ -30,10 +30,10 @@ describe('a console that nobody reads', () => {
     assert.ok(port.waitingBytes <= 2 ** 20, `${port.waitingBytes} bytes wait`)
     assert.ok(port.waitingBytes > 2 ** 19)
     const printed = port.printed.length / 1024
-    assert.equal(lines.problem, `Nobody reads the console: it lacks ${5000 - printed} lines. The log file has them`)
+    assert.equal(lines.problem, `The console is not being read: left out ${5000 - printed} lines. The log file has them`)
   })
 
-  it('counts on while nobody reads, though a short line would fit, and is no problem any more when it is read', () => {
+  it('keeps counting while it is not read, even if a short line would fit, and has no problem once it is read', () => {
     const port = new HeldConsole()
     const lines = new ConsoleLines(port)
     const log = (text: string): void => {
@@ -44,27 +44,27 @@ describe('a console that nobody reads', () => {
     log(line)
     for (let count = 0; count < 9; count += 1) log('short\n')
     assert.deepEqual([port.printed, lines.lost], ['', 10])
-    assert.match(lines.problem ?? '', /it lacks 10 lines\./)
+    assert.match(lines.problem ?? '', /left out 10 lines\./)
     port.waitingBytes = 2 ** 19 + 1
     log('short\n')
-    assert.match(lines.problem ?? '', /it lacks 11 lines\./)
+    assert.match(lines.problem ?? '', /left out 11 lines\./)
     port.waitingBytes = 2 ** 19 - 100
     assert.equal(lines.problem, undefined)
     log('back\n')
-    assert.equal(port.printed, '... 11 lines left out here: nobody read them\nback\n')
+    assert.equal(port.printed, '... 11 lines left out: the console was not read\nback\n')
     assert.equal(lines.lost, 11)
   })
 
-  it('is no problem after one text that is larger than what may wait', () => {
+  it('has no problem after one text that is larger than the limit', () => {
     const port = new HeldConsole()
     const lines = new ConsoleLines(port)
     lines.append('x'.repeat(2 ** 20) + '\n')
     lines.append('next\n')
     lines.flush()
-    assert.equal(port.printed, '... 1 line left out here: nobody read them\nnext\n')
+    assert.equal(port.printed, '... 1 line left out: the console was not read\nnext\n')
   })
 
-  it('says what it lacks once it is read again', () => {
+  it('shows how much was left out once it is read again', () => {
     const port = new HeldConsole()
     const lines = new ConsoleLines(port)
     for (let round = 1; round <= 2; round += 1) {
@@ -75,13 +75,13 @@ describe('a console that nobody reads', () => {
       port.printed = ''
       lines.append('back\n')
       lines.flush()
-      assert.equal(port.printed, '... 2 lines left out here: nobody read them\nback\n')
+      assert.equal(port.printed, '... 2 lines left out: the console was not read\nback\n')
       assert.equal(lines.problem, undefined)
     }
   })
 })
 
-test('standard error takes 1 MiB at most, in bytes', (t) => {
+test('standard error gets at most 1 MiB, in bytes', (t) => {
   const written = t.mock.method(process.stderr, 'write', () => true)
   Object.defineProperty(process.stderr, 'writableLength', { get: () => 2 ** 20 - 9, configurable: true })
   t.after(() => Reflect.deleteProperty(process.stderr, 'writableLength'))

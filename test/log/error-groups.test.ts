@@ -8,14 +8,14 @@ import { loggedRequest, logRecord } from './fixture.ts'
 const minuteMs = 60_000
 const nowMs = 1_700_000_000_000
 
-/** The stack of an error with these frames, as the log has it. */
+/** The stack of an error with these frames, in the form of the log. */
 function errorAt(message: string, ...frames: readonly string[]): string {
   const error = new Error(message)
   error.stack = [`Error: ${message}`, ...frames.map((frame) => `    at ${frame}`)].join('\n')
   return stackLines(error).join('\n')
 }
 
-/** A record of a message, with the route and id of its request and its stack where they are given. */
+/** A record of a message, optionally with its stack and the route and id of its request. */
 function failed(timeMs: number, message: string, stack = '', route?: string, id = 'request-1'): LogRecord {
   const request = route === undefined ? {} : { request: loggedRequest({ routeName: route, id }) }
   return logRecord({ timeMs, message, stack, ...request })
@@ -62,7 +62,7 @@ for (const [message, shown] of [
   })
 }
 
-test('is quick for what a visitor can put into a message', () => {
+test('is fast for anything that a client can put into a message', () => {
   const groups = new ErrorGroups()
   const hostile = ['\n    at (/' + '?(/'.repeat(20_000), '\n    at (/:1:1'.repeat(5000), '    at ' + '/:1'.repeat(30_000), '"a'.repeat(50_000)]
   const before = performance.now()
@@ -74,25 +74,25 @@ test('is quick for what a visitor can put into a message', () => {
   assert.ok(groups.list(nowMs).length > 0)
 })
 
-test('keeps nothing of a long message but its beginning', () => {
+test('keeps only the beginning of a long message', () => {
   const groups = new ErrorGroups()
   groups.add(failed(nowMs, 'x'.repeat(2 ** 20), errorAt('y'.repeat(2 ** 20), pay)))
   const [group] = groups.list(nowMs)
   assert.ok(Object.values(group ?? {}).join().length < 5000)
 })
 
-test('tells thrown texts and route names apart', () => {
+test('distinguishes thrown strings and route names', () => {
   const groups = new ErrorGroups()
   for (const text of ['one', 'another']) {
-    groups.add(failed(nowMs, `A value that is no Error was thrown: ${text}`, stackLines(text).join('\n'), 'odd (name)'))
+    groups.add(failed(nowMs, `A value that is not an Error was thrown: ${text}`, stackLines(text).join('\n'), 'odd (name)'))
   }
   assert.deepEqual(groups.list(nowMs).map(({ message, routes }) => [message, routes]), [
-    ['A value that is no Error was thrown: another', ['odd (name)']],
-    ['A value that is no Error was thrown: one', ['odd (name)']],
+    ['A value that is not an Error was thrown: another', ['odd (name)']],
+    ['A value that is not an Error was thrown: one', ['odd (name)']],
   ])
 })
 
-test('forgets what was not seen after a time', () => {
+test('drops groups that were not seen after a time', () => {
   const groups = new ErrorGroups()
   groups.add(failed(nowMs, 'early'))
   groups.add(failed(nowMs + 10, 'late'))
@@ -100,7 +100,7 @@ test('forgets what was not seen after a time', () => {
   assert.deepEqual(groups.list(nowMs).map(({ message }) => message), ['late'])
 })
 
-test('counts each of the last 60 minutes, and forgets earlier ones', () => {
+test('counts each of the last 60 minutes, and drops earlier ones', () => {
   const groups = new ErrorGroups()
   for (const minute of [0, 30, 30, 59, 70]) groups.add(failed(nowMs + minute * minuteMs, 'x'))
   const [group] = groups.list(nowMs + 70 * minuteMs)
@@ -110,7 +110,7 @@ test('counts each of the last 60 minutes, and forgets earlier ones', () => {
   assert.equal(group?.minutes.reduce((sum, each) => sum + each), 4)
 })
 
-test('keeps 200 groups and 1 MiB: the one that was seen longest ago goes', () => {
+test('keeps 200 groups and 1 MiB: the least recently seen is dropped', () => {
   const groups = new ErrorGroups()
   const names = Array.from({ length: 300 }, (_, at) => `word${String.fromCharCode(97 + (at % 26)).repeat(1 + at / 26)}`)
   for (const name of names) groups.add(failed(nowMs, name))
@@ -125,7 +125,7 @@ test('keeps 200 groups and 1 MiB: the one that was seen longest ago goes', () =>
   assert.deepEqual(groups.list(nowMs), [])
 })
 
-test('takes whatever is thrown', () => {
+test('accepts any thrown value', () => {
   const groups = new ErrorGroups()
   const { proxy, revoke } = Proxy.revocable({}, {})
   revoke()
@@ -136,7 +136,7 @@ test('takes whatever is thrown', () => {
   assert.ok(groups.list(nowMs).length >= 6)
 })
 
-test('adds up the groups of processes, the newest first', () => {
+test('adds up the groups of processes, newest first', () => {
   const [one, two] = [new ErrorGroups(), new ErrorGroups()]
   one.add(failed(nowMs, 'same', '', 'a', 'request-1'))
   two.add(failed(nowMs + 5, 'same', '', 'b', 'request-2'))

@@ -1,4 +1,4 @@
-/** A real disk that can be told to be full, to take few bytes at a time, and to refuse calls. */
+/** A real disk that can simulate being full, taking few bytes at a time, and refusing calls. */
 import * as fs from 'node:fs'
 import type { FileSystem } from '../../lib/log/log-file.ts'
 
@@ -6,17 +6,17 @@ const nodeFileSystem: FileSystem = fs
 
 /** A file system of {@link createFaultyDisk}, with its controls. */
 export interface FaultyDisk extends FileSystem {
-  /** The bytes that may still be written; the write that finds none fails with ENOSPC. */
+  /** The bytes that may still be written; at 0, a write fails with ENOSPC. */
   room: number
   /** The most bytes that one call takes. */
   bytesPerWrite: number
   /** The calls that fail, by name, and the code of their error. */
   readonly refused: Map<keyof FileSystem, string>
-  /** How often a write was tried. */
+  /** The number of attempted writes. */
   writes: number
 }
 
-/** Returns a file system that works until it is told otherwise. */
+/** Returns a file system that works until its controls are changed. */
 export function createFaultyDisk(): FaultyDisk {
   const fail = (code: string, message: string): never => {
     throw Object.assign(new Error(`${code}: ${message}`), { code })

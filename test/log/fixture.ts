@@ -1,4 +1,4 @@
-/** What the tests of the logs share: a log in a folder of its own, and the lines found there. */
+/** Shared by the tests of the logs: a log in its own folder, and the lines in it. */
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseConfig } from '../../lib/config/load.ts'
@@ -24,23 +24,23 @@ export class KeptConsole implements ConsolePort {
   }
 }
 
-/** A clock that a test holds. */
+/** A clock that the test sets. */
 export class HeldClock {
   ms = Date.UTC(2026, 10, 20, 11, 27, 0, 123)
   readonly now = (): number => this.ms
 }
 
-/** What differs from the settings of `logConfig`. */
+/** Changes of the settings of `logConfig`. */
 export type LogChanges = Partial<Config> & { readonly trace?: Readonly<Record<string, boolean>> }
 
-/** A configuration whose log has every line and no console, but for the changes, which nobody checks. */
+/** A configuration that logs every line, without console, plus unchecked changes. */
 export function logConfig(changes: LogChanges = {}): Config {
   const { trace = {}, ...others } = changes
   const { config } = parseConfig({ log: { level: 'debug', console: false, max_files: 0 }, trace }, '/')
   return { ...config, ...others }
 }
 
-/** A log that is closed when the test ends, with all that it is made of. */
+/** A log that is closed when the test ends, with its parts. */
 export function openLog(
   t: { after(work: () => void): void },
   changes: LogChanges = {},
@@ -54,7 +54,7 @@ export function openLog(
   return { logger, folder, clock, terminal }
 }
 
-/** A record of an ERROR line of the module `error`, but for the changes. */
+/** A record of an ERROR line of the module `error`, with changes. */
 export function logRecord(changes: Partial<LogRecord> = {}): LogRecord {
   return { timeMs: 1, level: 'error', module: 'error', message: 'failed', stack: '', ...changes }
 }

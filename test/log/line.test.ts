@@ -39,7 +39,7 @@ for (const [given, text, json] of escapes) {
   })
 }
 
-test('no text whatever leaves a control character, and JSON gives back what it was made of', () => {
+test('no text produces a control character, and JSON round-trips', () => {
   const seeded = new Seeded(11)
   for (let round = 0; round < 5000; round += 1) {
     const codes = Array.from({ length: seeded.integer(20) }, () => seeded.integer(seeded.pick([0x100, 0x2100, 0xd800])))
@@ -59,7 +59,7 @@ const moments: readonly (readonly [utc: string, text: string, offset: string, ac
   ['2026-10-25T01:00:00.000Z', '2026-10-25 02:00:00.000', '+01:00', '25/Oct/2026:02:00:00 +0100'],
 ]
 
-test('tells local time, through changes of summer time and when the clock is set back', () => {
+test('formats local time, across daylight saving changes and when the clock is set back', () => {
   const clocks = [createTextClock(), createJsonClock(), createAccessClock()] as const
   for (const [utc, text, offset, access] of [...moments, ...moments.toReversed()]) {
     const expected = [text, text.replace(' ', 'T') + offset, access]
@@ -68,7 +68,7 @@ test('tells local time, through changes of summer time and when the clock is set
   }
 })
 
-test('tells offsets west of Greenwich and of half an hour', () => {
+test('formats offsets west of Greenwich and of half an hour', () => {
   const moment = Date.parse('2026-07-01T12:00:00Z')
   process.env.TZ = 'America/St_Johns'
   assert.equal(createAccessClock()(moment), '01/Jul/2026:09:30:00 -0230')
@@ -76,6 +76,6 @@ test('tells offsets west of Greenwich and of half an hour', () => {
   assert.equal(createJsonClock()(moment), '2026-07-01T17:30:00.000+05:30')
 })
 
-test('gives the time of a rotated file as 14 digits', () => {
+test('formats the time of a rotated file as 14 digits', () => {
   assert.equal(compactTime(Date.parse('2026-01-02T03:04:05.678Z')), '20260102040405')
 })

@@ -10,7 +10,7 @@ import { createFaultyDisk } from './faulty-disk.ts'
 
 const nodeFileSystem: FileSystem = fs
 
-test('knows its size, from what is there and from what it writes', () => {
+test('knows its size, from the existing file and its own writes', () => {
   const path = join(temporaryFolder(), 'a.log')
   writeFileSync(path, 'torn')
   const file = new LogFile(path, nodeFileSystem)
@@ -22,7 +22,7 @@ test('knows its size, from what is there and from what it writes', () => {
   file.close()
 })
 
-test('tells whether its path still leads to it', () => {
+test('reports whether its path still leads to it', () => {
   const path = join(temporaryFolder(), 'a.log')
   const file = new LogFile(path, nodeFileSystem)
   assert.equal(file.isAtPath(), false)
@@ -37,7 +37,7 @@ test('tells whether its path still leads to it', () => {
   file.close()
 })
 
-test('holds one file open, however often it is reopened', () => {
+test('keeps one file open, however often it is reopened', () => {
   const open = new Set<number>()
   const file = new LogFile(join(temporaryFolder(), 'a.log'), {
     ...nodeFileSystem,
@@ -60,7 +60,7 @@ test('holds one file open, however often it is reopened', () => {
   assert.equal(open.size, 0)
 })
 
-test('cannot be written to before it is opened', () => {
+test('cannot be written before it is opened', () => {
   const path = join(temporaryFolder(), 'a.log')
   const file = new LogFile(path, nodeFileSystem)
   assert.throws(() => file.write(Buffer.from('line\n'), 0), { message: `Cannot write to ${path}: it is not open` })
@@ -95,7 +95,7 @@ test('a pipe has no size, so it is never rotated', () => {
   file.close()
 })
 
-test('a pipe that nobody reads refuses bytes when it is full, and holds up nobody', (t) => {
+test('a pipe without a reader refuses bytes when it is full, and does not block', (t) => {
   const path = join(temporaryFolder(), 'pipe')
   execFileSync('mkfifo', [path])
   const late = spawn('sh', ['-c', 'sleep 5; exec cat "$0"', path], { stdio: 'ignore' }) // Ends a write that blocks.

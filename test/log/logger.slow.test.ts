@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { allLines, logConfig } from './fixture.ts'
 
-test('goes on when nobody reads the console any more', async () => {
+test('keeps running when the console is no longer read', async () => {
   const folder = temporaryFolder()
   const target = process.env.SVC_TEST_TARGET === 'dist' ? '../../dist/log/logger.js' : '../../lib/log/logger.ts'
   const config = logConfig({ 'log.console': true })

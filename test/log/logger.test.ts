@@ -45,14 +45,14 @@ test('a line is in the file one turn after it was logged', async (t) => {
   assert.deepEqual([logger.written, logger.lost, logger.problem], [2, 0, undefined])
 })
 
-test('does not wait for the turn to end when 64 KiB are there', (t) => {
+test('does not wait for the end of the turn with 64 KiB buffered', (t) => {
   const { logger, folder } = openLog(t)
   logger.module('app')('x'.repeat(70_000))
   assert.equal(textOf(folder).length, 70_000 + '[2026-11-20 11:27:00.123] [INFO ] [app] \n'.length)
 })
 
 for (const level of levels) {
-  test(`level ${level} drops what is below it`, (t) => {
+  test(`level ${level} drops lines below it`, (t) => {
     const { logger, folder } = openLog(t, { 'log.level': level })
     const log = logger.module('app')
     for (const each of levels) log[each](`at ${each}`)
@@ -65,7 +65,7 @@ for (const level of levels) {
   })
 }
 
-test('onRecord is given each line that passes, and nothing else', (t) => {
+test('onRecord gets each line that is written, and nothing else', (t) => {
   const given: LogRecord[] = []
   const { logger, clock } = openLog(t, { 'log.level': 'info', trace: { pool: false } }, { onRecord: (record) => given.push(record) })
   logger.module('app').debug('below the level')
@@ -81,7 +81,7 @@ test('onRecord is given each line that passes, and nothing else', (t) => {
   ])
 })
 
-test('a trace switch holds back DEBUG and INFO of its module and nothing else', (t) => {
+test('a trace switch suppresses DEBUG and INFO of its module and nothing else', (t) => {
   const { logger, folder } = openLog(t, { trace: { pool: false } })
   const write = (module: string): void => levels.forEach((level) => logger.module(module)[level](`${module} ${level}`))
   write('pool')
@@ -104,7 +104,7 @@ test('no level and no switch hides the warnings of an untraced logger', (t) => {
   assert.match(textOf(folder), /^\[.*\] \[WARN \] \[server\] the token\n$/)
 })
 
-test('tells whether a DEBUG line would be written', (t) => {
+test('reports whether a DEBUG line would be written', (t) => {
   const { logger } = openLog(t)
   const log = logger.module('metrics')
   assert.equal(log.debugEnabled, true)
@@ -112,7 +112,7 @@ test('tells whether a DEBUG line would be written', (t) => {
   assert.equal(log.debugEnabled, false)
 })
 
-test('gives the same object for the same module', (t) => {
+test('returns the same object for the same module', (t) => {
   const { logger } = openLog(t)
   assert.equal(logger.module('app'), logger.module('app'))
   assert.notEqual(logger.module('app'), logger.module('App'))
@@ -140,7 +140,7 @@ test('a stack follows its line, with the causes', (t) => {
   assert.equal(logger.written, 2)
 })
 
-test('writes JSON, one object a line', (t) => {
+test('writes JSON, one object per line', (t) => {
   const { logger, folder } = openLog(t, { 'log.format': 'json' })
   logger.module('a"b').info('say "x"\n\x7f\u2028é')
   logger.flush()
@@ -152,7 +152,7 @@ test('writes JSON, one object a line', (t) => {
 })
 
 describe('a line about a request', () => {
-  /** The lines that `write` leads to, without time. */
+  /** The lines that `write` produces, without time. */
   function linesOf(t: TestContext, format: 'text' | 'json', write: (log: ModuleLogger) => void, origin = {}): string[] {
     const { logger, folder } = openLog(t, { 'log.format': format }, { origin })
     write(logger.module('error'))
@@ -174,7 +174,7 @@ describe('a line about a request', () => {
     it(`${name}, as text`, (t) => assert.deepEqual(linesOf(t, 'text', write), [expected]))
   }
 
-  it('has a member for each thing that is known, as JSON', (t) => {
+  it('has a member for each known value, as JSON', (t) => {
     const thrown = new RangeError('why')
     const write = (log: ModuleLogger): void => log.error('odd', { request, isLabelled: true, thrown, status: 500, durationMs: 1.23456, fields: { order: 7 } })
     const [line = ''] = linesOf(t, 'json', write, { process: 2, node: 'a:8080' })
@@ -187,7 +187,7 @@ describe('a line about a request', () => {
 })
 
 describe('the log of an application', () => {
-  /** A log, and the ends of its lines behind the module. */
+  /** A log, and its lines from after the module. */
   function open(t: TestContext, format: 'text' | 'json' = 'text') {
     const { logger, folder } = openLog(t, { 'log.format': format })
     const lines = (): string[] => {
@@ -225,7 +225,7 @@ describe('the log of an application', () => {
     })
   }
 
-  it('takes what was thrown, fields, or both', (t) => {
+  it('takes a thrown value, fields, or both', (t) => {
     const { log, lines } = open(t)
     log.error('one', new Error('why'))
     log.error('two', { order: 7 })
@@ -236,7 +236,7 @@ describe('the log of an application', () => {
     assert.deepEqual(found, ['one', '    Error: why', 'two order=7', 'three order=7', '    Error: why', 'four order=7', 'five', "    'a text'"])
   })
 
-  it('takes what JavaScript may pass for a message or for fields', (t) => {
+  it('accepts any value for a message or for fields', (t) => {
     const { log, lines } = open(t)
     const messages: unknown[] = [undefined, null, 7, Symbol('s'), { a: 1 }, revokedProxy()]
     for (const message of messages) log(message as string) // `as`: JavaScript can pass anything
@@ -250,7 +250,7 @@ describe('the log of an application', () => {
   })
 })
 
-test('prints the same lines on the console when asked to', async (t) => {
+test('prints the same lines on the console if configured', async (t) => {
   const { logger, folder, terminal } = openLog(t, { 'log.console': true })
   logger.module('app')('printed')
   logger.module('app')('x'.repeat(70_000))
@@ -270,14 +270,14 @@ test('prints nothing otherwise', (t) => {
   assert.deepEqual([terminal.outText, terminal.errorText], ['', ''])
 })
 
-test('makes its folder and its file for the owner and the group only', (t) => {
+test('creates its folder and its file for the owner and the group only', (t) => {
   const folder = join(temporaryFolder(), 'a', 'b')
   openLog(t, {}, { folder })
   assert.equal(statSync(folder).mode & 0o777 & ~0o750, 0)
   assert.equal(statSync(join(folder, 'svc.log')).mode & 0o777 & ~0o640, 0)
 })
 
-test('appends to what is there, and ends a last line that was torn', (t) => {
+test('appends to an existing file, and ends a torn last line', (t) => {
   const folder = temporaryFolder()
   writeFileSync(join(folder, 'svc.log'), 'a whole line\nhalf a li')
   const { logger } = openLog(t, {}, { folder })
@@ -288,7 +288,7 @@ test('appends to what is there, and ends a last line that was torn', (t) => {
   assert.match(textOf(folder), /next\n\[.*\[logger\] Reopened .*svc\.log\n$/)
 })
 
-test('counts as lost what is logged after it was closed', (t) => {
+test('counts lines logged after closing as lost', (t) => {
   const { logger, folder } = openLog(t)
   logger.module('app')('before')
   logger.close()

@@ -8,7 +8,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 import { createFaultyDisk } from './faulty-disk.ts'
 import { allLines, openLog, rotatedFiles, textOf } from './fixture.ts'
 
-test('a full disk stops nobody: the half line is completed when there is room again', (t) => {
+test('a full disk stops nothing: the half line is completed when there is room again', (t) => {
   const fileSystem = createFaultyDisk()
   const { logger, folder, terminal } = openLog(t, {}, { fileSystem })
   const log = logger.module('app')
@@ -27,13 +27,13 @@ test('a full disk stops nobody: the half line is completed when there is room ag
   const found = allLines(folder).map((line) => line.split(/(?=\[app\]|\[logger\])/)[1])
   const expected = ['before', 'line 0', 'line 1', 'line 2', 'meanwhile']
   assert.deepEqual(found.slice(0, 5), expected.map((message) => `[app] ${message}`))
-  assert.match(found[5] ?? '', /^\[logger\] The log .* is written again. Lines lost: 0 \(Cannot write.*ENOSPC.*\)$/)
+  assert.match(found[5] ?? '', /^\[logger\] The log .* is writable again. Lines lost: 0 \(Cannot write.*ENOSPC.*\)$/)
   assert.deepEqual([logger.problem, logger.written, logger.lost], [undefined, 6, 0])
   assert.equal(terminal.errorText.match(/Cannot write/g)?.length, 1)
-  assert.equal(terminal.errorText.match(/is written again. Lines lost: 0\n/g)?.length, 1)
+  assert.equal(terminal.errorText.match(/is writable again. Lines lost: 0\n/g)?.length, 1)
 })
 
-test('what does not fit in memory meanwhile is counted, said on the console and in the log', (t) => {
+test('lines that do not fit in memory meanwhile are counted and reported on the console and in the log', (t) => {
   const fileSystem = createFaultyDisk()
   const { logger, folder, terminal } = openLog(t, {}, { fileSystem })
   fileSystem.room = 0
@@ -47,11 +47,11 @@ test('what does not fit in memory meanwhile is counted, said on the console and 
   const found = allLines(folder)
   assert.equal(found.filter((line) => line.includes('] line ')).length + logger.lost, total)
   assert.match(found.at(-1) ?? '', new RegExp(`\\[WARN \\] \\[logger\\] .* again\\. Lines lost: ${logger.lost} `))
-  assert.match(terminal.errorText, new RegExp(`is written again. Lines lost: ${logger.lost}\n$`))
+  assert.match(terminal.errorText, new RegExp(`is writable again. Lines lost: ${logger.lost}\n$`))
   assert.equal(found.length, logger.written)
 })
 
-test('tries again each second by itself', (t) => {
+test('retries each second without further lines', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout', 'setImmediate'] })
   const fileSystem = createFaultyDisk()
   const { logger, folder } = openLog(t, {}, { fileSystem })
@@ -69,7 +69,7 @@ test('tries again each second by itself', (t) => {
   assert.equal(logger.problem, undefined)
 })
 
-test('a burst tries again after a second too, or when the clock was set back', (t) => {
+test('a burst retries after a second too, or when the clock was set back', (t) => {
   const fileSystem = createFaultyDisk()
   const { logger, clock } = openLog(t, {}, { fileSystem })
   const burst = 'x'.repeat(70_000)
@@ -92,10 +92,10 @@ test('after an outage a line is in the file one turn after it was logged, as bef
   logger.flush()
   logger.module('app')('soon')
   await turn()
-  assert.match(textOf(folder), /held\n.*is written again.*\n.*soon\n$/)
+  assert.match(textOf(folder), /held\n.*is writable again.*\n.*soon\n$/)
 })
 
-test('a line of which only the end is missing counts as written', (t) => {
+test('a line that lacks only its line end counts as written', (t) => {
   const fileSystem = createFaultyDisk()
   const { logger, folder } = openLog(t, { trace: { logger: false } }, { fileSystem })
   const write = fileSystem.writeSync
@@ -113,7 +113,7 @@ test('a line of which only the end is missing counts as written', (t) => {
   assert.deepEqual([logger.written, logger.lost], [3, 0])
 })
 
-test('takes writes of a few bytes at a time', (t) => {
+test('copes with writes of a few bytes at a time', (t) => {
   const fileSystem = createFaultyDisk()
   const { logger, folder } = openLog(t, {}, { fileSystem })
   fileSystem.bytesPerWrite = 7
@@ -122,19 +122,19 @@ test('takes writes of a few bytes at a time', (t) => {
   assert.deepEqual(allLines(folder).map((line) => line.split('[app] ')[1]), ['déjà vu', '漢字 😀', 'plain'])
 })
 
-test('a write that takes nothing is a failure, not an endless loop', (t) => {
+test('a write of 0 bytes is a failure, not an endless loop', (t) => {
   const fileSystem = createFaultyDisk()
   const { logger } = openLog(t, {}, { fileSystem })
   fileSystem.bytesPerWrite = 0
   logger.module('app')('held')
   logger.flush()
-  assert.match(logger.problem ?? '', /the system took none of \d+ bytes$/)
+  assert.match(logger.problem ?? '', /the system accepted none of \d+ bytes$/)
   fileSystem.bytesPerWrite = 1000
   logger.flush()
   assert.deepEqual([logger.problem, logger.lost], [undefined, 0])
 })
 
-test('opens the file anew after an error that is not a full disk', (t) => {
+test('reopens the file after an error other than a full disk', (t) => {
   const fileSystem = createFaultyDisk()
   const { logger, folder } = openLog(t, {}, { fileSystem })
   fileSystem.refused.set('writeSync', 'EROFS').set('closeSync', 'EIO')
@@ -147,7 +147,7 @@ test('opens the file anew after an error that is not a full disk', (t) => {
   assert.match(textOf(folder), /one\n/)
 })
 
-test('a half line that cannot be completed is counted as lost, and the next begins on a line of its own', (t) => {
+test('a half line that cannot be completed is counted as lost, and the next one begins on a new line', (t) => {
   const fileSystem = createFaultyDisk()
   const { logger, folder } = openLog(t, {}, { fileSystem })
   fileSystem.bytesPerWrite = 60
@@ -166,10 +166,10 @@ test('a half line that cannot be completed is counted as lost, and the next begi
   assert.match(found[0] ?? '', /first$/)
   assert.match(found[2] ?? '', /third$/)
   assert.deepEqual([logger.lost, logger.written], [1, found.length - 1])
-  assert.match(found.at(-1) ?? '', /is written again. Lines lost: 1 /)
+  assert.match(found.at(-1) ?? '', /is writable again. Lines lost: 1 /)
 })
 
-test('starts without a disk and goes on with it', (t) => {
+test('starts without a disk and continues once it is there', (t) => {
   const folder = join(temporaryFolder(), 'logs')
   mkdirSync(join(folder, 'svc.log'), { recursive: true })
   const { logger, terminal } = openLog(t, {}, { folder })
@@ -183,7 +183,7 @@ test('starts without a disk and goes on with it', (t) => {
   assert.match(textOf(folder), /held\n/)
 })
 
-test('a folder that is removed is made again when the log is reopened', (t) => {
+test('a removed folder is created again when the log is reopened', (t) => {
   const { logger, folder } = openLog(t)
   logger.module('app')('old')
   logger.flush()
@@ -196,7 +196,7 @@ test('a folder that is removed is made again when the log is reopened', (t) => {
   renameSync(folder, join(`${folder}-moved`, 'again'))
 })
 
-test('stays with the file that is open when reopening fails', (t) => {
+test('keeps the open file when reopening fails', (t) => {
   const fileSystem = createFaultyDisk()
   const { logger, folder, terminal } = openLog(t, {}, { fileSystem })
   for (const call of ['openSync', 'fstatSync'] as const) {
@@ -205,12 +205,12 @@ test('stays with the file that is open when reopening fails', (t) => {
     fileSystem.refused.clear()
   }
   logger.flush()
-  assert.equal(textOf(folder).match(/\[WARN \] \[logger\] Cannot reopen .*EMFILE.*Lines go on/g)?.length, 2)
+  assert.equal(textOf(folder).match(/\[WARN \] \[logger\] Cannot reopen .*EMFILE.*Lines still go/g)?.length, 2)
   assert.equal(terminal.errorText.match(/Cannot reopen/g)?.length, 2)
   assert.deepEqual([logger.problem, logger.lost], [undefined, 0])
 })
 
-test('what a full disk still refuses at the end is lost, counted and said', (t) => {
+test('lines that a full disk still refuses at the end are lost, counted and reported', (t) => {
   const fileSystem = createFaultyDisk()
   const { logger, terminal } = openLog(t, {}, { fileSystem })
   fileSystem.room = 60
@@ -222,7 +222,7 @@ test('what a full disk still refuses at the end is lost, counted and said', (t) 
   assert.match(terminal.errorText, /\nThe log .*svc\.log is closed\. Lines lost: 3\. Cannot write.*ENOSPC.*\n$/)
 })
 
-const wholeLine = /^\[.{23}\] \[WARN \] \[(app\] number \d+ é* end|logger\] .*(was open|same file|\)))$/
+const wholeLine = /^\[.{23}\] \[WARN \] \[(app\] number \d+ é* end|logger\] .*(old file|same file|\)))$/
 
 test('every line is on disk once or counted as lost, through rotations, logrotate and full disks', async (t) => {
   for (let seed = 1; seed <= 8; seed += 1) {
@@ -258,13 +258,13 @@ test('every line is on disk once or counted as lost, through rotations, logrotat
       if (seeded.integer(20) === 0) await seeded.pick(events)()
     }
     logger.close()
-    const told = terminal.errorText.match(/is written again|Cannot rotate|Cannot reopen/g)?.length ?? 0
+    const reports = terminal.errorText.match(/is writable again|Cannot rotate|Cannot reopen/g)?.length ?? 0
     const lines = allLines(folder)
     const whole = lines.filter((line) => wholeLine.test(line))
     const numbers = whole.flatMap((line) => /\] number (\d+) /.exec(line)?.[1] ?? [])
     assert.ok(rotatedFiles(folder).length > 2 && moved > 2 && logger.lost > 2, `seed ${seed} tries too little`)
-    assert.equal(new Set(numbers).size, numbers.length, `seed ${seed}: a line is there twice`)
-    assert.equal(logger.written + logger.lost, total + told, `seed ${seed}: lines are not accounted for`)
+    assert.equal(new Set(numbers).size, numbers.length, `seed ${seed}: a line is duplicated`)
+    assert.equal(logger.written + logger.lost, total + reports, `seed ${seed}: lines are not accounted for`)
     assert.equal(whole.length, logger.written, `seed ${seed}: what is on disk is not what was counted`)
   }
 })

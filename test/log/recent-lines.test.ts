@@ -23,23 +23,23 @@ for (const [name, message, expected] of messages) {
   })
 }
 
-test('cuts a module name at 64 characters', () => {
+test('truncates a module name at 64 characters', () => {
   assert.equal(logLine(logRecord({ module: 'm'.repeat(100_000) })).module, 'm'.repeat(64))
 })
 
-test('has the request id, also of a message that is cut before it', () => {
+test('has the request id, also if the message is truncated before it', () => {
   const message = 'x'.repeat(10_000)
   const request = loggedRequest({ id: 'i'.repeat(128) })
   assert.equal(logLine(logRecord({ message, request })).request_id, 'i'.repeat(128))
   assert.equal(logLine(logRecord({ message: 'no id [4-YiBWim4s8u00000002]' })).request_id, undefined)
 })
 
-test('keeps 2,000 characters of a stack, and none where nothing was thrown', () => {
+test('keeps 2,000 characters of a stack, and none if nothing was thrown', () => {
   assert.equal(logLine(logRecord({ stack: `    ${'x'.repeat(100_000)}` })).stack, `    ${'x'.repeat(1996)}`)
   assert.deepEqual(Object.keys(logLine(logRecord())), ['time', 'level', 'module', 'message'])
 })
 
-test('does not keep the long texts in memory that short messages were cut from', () => {
+test('does not keep long strings in memory that short messages were cut from', () => {
   const lines = new Recent<LogLine>(keptLines)
   setFlagsFromString('--expose-gc')
   const collectGarbage: () => void = runInNewContext('gc')
@@ -56,7 +56,7 @@ test('does not keep the long texts in memory that short messages were cut from',
   assert.ok(freed < 5_000_000, `${freed} bytes of the 50,000,000 were kept`)
 })
 
-test('is fed by the logger: the lines that are written, as they were logged', (t) => {
+test('gets the written lines from the logger, as they were logged', (t) => {
   const lines = new Recent<LogLine>(keptLines)
   const { logger, clock } = openLog(t, { 'log.level': 'info', trace: { pool: false } }, { onRecord: (record) => lines.add(logLine(record)) })
   logger.module('app')('called')

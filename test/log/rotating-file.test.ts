@@ -7,7 +7,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 import { createFaultyDisk } from './faulty-disk.ts'
 import { openLog, rotatedFiles, textOf, type LogChanges } from './fixture.ts'
 
-/** 4 KiB, so that a rotation takes some 60 lines. */
+/** 4 KiB, so that a rotation takes about 60 lines. */
 const small = { 'log.max_size_mb': 4 / 1024, 'log.level': 'info', trace: { logger: false } } as const
 const name = /^svc_\d{14}_\d{6}\.log$/
 
@@ -25,13 +25,13 @@ test('renames the file when it reaches its size and begins a new one', (t) => {
   assert.match(textOf(folder), /\[INFO \] \[logger\] Rotated svc\.log to svc_20261120112705_000001\.log\n/)
 })
 
-test('names files as the specification has it', (t) => {
+test('names files as specified', (t) => {
   const folder = temporaryFolder()
   rotateOnce(t, folder)
   assert.match(rotatedFiles(folder)[0] ?? '', name)
 })
 
-test('the number grows, over restarts too, whatever the name of the log is', (t) => {
+test('the number grows, across restarts too, whatever the name of the log', (t) => {
   const folder = temporaryFolder()
   for (const file of ['svc.log', 'svc.log', 'other.log']) rotateOnce(t, folder, { 'log.file': file })
   assert.deepEqual(rotatedFiles(folder).map(numberOf), ['000001', '000002', '000003'])
@@ -55,7 +55,7 @@ test('never renames over a file', (t) => {
   assert.ok(clock.ms > 0)
 })
 
-test('keeps as many rotated files as asked for, over restarts, and touches no other file', (t) => {
+test('keeps the configured number of rotated files, across restarts, and touches no other file', (t) => {
   const folder = temporaryFolder()
   const others = ['svc_1_000001.log', 'svc_20260101000000_1.log', 'svc_20260101000000_000001.log.gz', 'my.log']
   others.push('xsvc_20260101000000_000001.log', 'svc_20260101000000_0000001.log', 'svc_2026010100000a_000001.log')
@@ -65,7 +65,7 @@ test('keeps as many rotated files as asked for, over restarts, and touches no ot
   for (const other of others) assert.equal(textOf(folder, other), 'keep')
 })
 
-test('keeps all of them when max_files is 0, and counts what is in the folder', (t) => {
+test('keeps all of them when max_files is 0, and continues the numbers in the folder', (t) => {
   const folder = temporaryFolder()
   for (let run = 0; run < 5; run += 1) rotateOnce(t, folder, { 'log.max_files': 0 })
   assert.equal(rotatedFiles(folder).length, 5)
@@ -82,7 +82,7 @@ test('deletes by number, not by the time in the name', (t) => {
   assert.deepEqual(rotatedFiles(folder).map(numberOf), ['000002', '000003'])
 })
 
-test('goes on in the old file while renaming is refused, says so once, and rotates later', (t) => {
+test('continues in the old file while renaming fails, reports it once, and rotates later', (t) => {
   const fileSystem = createFaultyDisk()
   const { logger, folder, clock, terminal } = openLog(t, small, { fileSystem })
   fileSystem.refused.set('renameSync', 'EACCES')
@@ -92,14 +92,14 @@ test('goes on in the old file while renaming is refused, says so once, and rotat
   }
   assert.deepEqual(rotatedFiles(folder), [])
   assert.equal(terminal.errorText.match(/Cannot rotate/g)?.length, 1)
-  assert.equal(textOf(folder).match(/\[WARN \] \[logger\] Cannot rotate .*EACCES.*Lines go on/g)?.length, 1)
+  assert.equal(textOf(folder).match(/\[WARN \] \[logger\] Cannot rotate .*EACCES.*Lines still go/g)?.length, 1)
   fileSystem.refused.clear()
   writeOne(logger)
   assert.equal(rotatedFiles(folder).length, 1)
   assert.deepEqual([logger.lost, linesIn(folder)], [0, logger.written])
 })
 
-test('tries a refused rotation once a second at most, and when the clock was set back', (t) => {
+test('retries a failed rotation at most once a second, and when the clock was set back', (t) => {
   const fileSystem = createFaultyDisk()
   const { logger, folder, clock } = openLog(t, small, { fileSystem })
   fileSystem.refused.set('renameSync', 'EACCES')
@@ -141,7 +141,7 @@ test('begins a new file when the old one was moved away', (t) => {
   assert.equal(linesIn(folder), logger.written)
 })
 
-test('does not rename what somebody else put at the path', (t) => {
+test('does not rename a file that someone else put at the path', (t) => {
   const { logger, folder } = openLog(t, small)
   unlinkSync(join(folder, 'svc.log'))
   writeFileSync(join(folder, 'svc.log'), 'of another process\n')
@@ -150,7 +150,7 @@ test('does not rename what somebody else put at the path', (t) => {
   assert.match(textOf(folder), /^of another process\n/)
 })
 
-test('says once that old files cannot be deleted, and keeps them', (t) => {
+test('reports once that old files cannot be deleted, and keeps them', (t) => {
   const fileSystem = createFaultyDisk()
   const { logger, folder, terminal } = openLog(t, { ...small, 'log.max_files': 1 }, { fileSystem })
   fileSystem.refused.set('unlinkSync', 'EPERM')
@@ -162,7 +162,7 @@ test('says once that old files cannot be deleted, and keeps them', (t) => {
   assert.equal(rotatedFiles(folder).length, 1)
 })
 
-test('reports a folder that cannot be looked at as a rotation that is refused', (t) => {
+test('reports an unreadable folder as a failed rotation', (t) => {
   const fileSystem = createFaultyDisk()
   const { logger, folder } = openLog(t, small, { fileSystem })
   fileSystem.refused.set('statSync', 'EIO')
@@ -170,7 +170,7 @@ test('reports a folder that cannot be looked at as a rotation that is refused', 
   assert.match(textOf(folder), /Cannot rotate .*EIO/)
 })
 
-test('the line about a rotation goes by the level and the switch of module logger', async (t) => {
+test('the line about a rotation obeys the level and the switch of module logger', async (t) => {
   for (const change of [{ 'log.level': 'warn' }, { trace: { logger: false } }] as const) {
     const { logger, folder } = openLog(t, { ...small, ...change })
     const log = logger.module('app')

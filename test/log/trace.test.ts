@@ -10,7 +10,7 @@ test('has the switches of the specification, all on at first', () => {
   assert.deepEqual(new Trace().state(), Object.fromEntries(traceModules.map((module) => [module, true])))
 })
 
-test('switches one module, and with all every one', () => {
+test('switches one module, or with all every module', () => {
   const trace = new Trace({ all: false, pool: true })
   const held = trace.switchOf('server')
   assert.deepEqual([trace.switchOf('pool').on, trace.switchOf('server').on, held.on], [true, false, false])

@@ -6,11 +6,11 @@ import { bucketCounts, countOf } from '../../lib/metrics/histogram.ts'
 import { until } from '../support/until.ts'
 import { makeSources, ownProcess, statusBy } from './sources.ts'
 
-/** How long the tests hold up the loop, and the least seen of it: a part may pass before the next tick is due. */
+/** How long the tests block the loop, and the least measured: part of it may pass before the next tick is due. */
 const blockedMs = 200
 const leastSeenMs = 140
 
-/** A watch, and what its process shows of it. */
+/** A watch, and what its process reports of it. */
 function watch(t: { after(work: () => void): void }, options: EventLoopOptions = {}) {
   const made: EventLoopWatch = createEventLoopWatch(options)
   const alive = setInterval(() => {}, 1000) // the watch keeps no process alive
@@ -25,7 +25,7 @@ function watch(t: { after(work: () => void): void }, options: EventLoopOptions =
     own,
     count: () => countOf(made.delay.read()),
     snapshot: () => statusBy(own).event_loop,
-    takeInterval: () => sampler() as Sample, // It is there at once.
+    takeInterval: () => sampler() as Sample, // It is synchronous.
   }
 }
 
@@ -39,12 +39,12 @@ function nextTick({ delay }: EventLoopWatch): Promise<void> {
   return until(() => countOf(delay.read()) > count)
 }
 
-test('tells of a delay past the bound, and shows it in window, interval and totals', async (t) => {
+test('reports a delay past the limit, and shows it in window, interval and totals', async (t) => {
   const lines: string[] = []
   const { watched, count, snapshot, takeInterval } = watch(t, { boundMs: 100, warn: (message) => lines.push(message) })
   block(blockedMs)
   await until(() => lines.length > 0)
-  const told = /^the event loop was held up for (\d+) ms$/.exec(lines[0] as string)
+  const told = /^the event loop was blocked for (\d+) ms$/.exec(lines[0] as string)
   assert.ok(Number(told?.[1]) >= leastSeenMs, lines[0])
   const { p50_ms, p99_ms, max_ms } = snapshot()
   assert.ok(max_ms >= leastSeenMs && p99_ms >= leastSeenMs && p50_ms <= p99_ms, JSON.stringify(snapshot()))
@@ -52,7 +52,7 @@ test('tells of a delay past the bound, and shows it in window, interval and tota
   assert.ok(count() - (bucketCounts(watched.delay.read())[6] as number) >= 1) // above 0.1 s
 })
 
-test('a delay right after an interval was taken is in the next one', async (t) => {
+test('a delay right after an interval ends is in the next one', async (t) => {
   const { watched, takeInterval } = watch(t)
   await nextTick(watched)
   takeInterval()
@@ -61,19 +61,19 @@ test('a delay right after an interval was taken is in the next one', async (t) =
   assert.ok(takeInterval().loop_p99_ms >= leastSeenMs)
 })
 
-test('tells of many delays in one line', (t) => {
+test('reports many delays in one line', (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const lines: string[] = []
   let ms = 0
   const { count } = watch(t, { warn: (message) => lines.push(message), now: () => (ms += 1000) })
   t.mock.timers.tick(600)
   assert.equal(count(), 12)
-  assert.match(lines[0] as string, /^the event loop was held up for \d+ ms$/)
-  assert.match(lines[1] as string, /^the event loop was held up for \d+ ms \(and \d+ more since the last such line\)$/)
+  assert.match(lines[0] as string, /^the event loop was blocked for \d+ ms$/)
+  assert.match(lines[1] as string, /^the event loop was blocked for \d+ ms \(and \d+ more since the last such line\)$/)
   assert.ok(lines.length < count() / 3)
 })
 
-test('says nothing below the bound', (t) => {
+test('reports nothing below the limit', (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const lines: string[] = []
   let ms = 0
@@ -94,7 +94,7 @@ test('a clock that goes back counts as no delay', (t) => {
   assert.deepEqual([p50_ms, p99_ms, max_ms], [0, 0, 0])
 })
 
-test('a reset begins a new window and leaves interval and totals', async (t) => {
+test('a reset begins a new window and keeps interval and totals', async (t) => {
   const { watched, own, count, snapshot, takeInterval } = watch(t)
   block(blockedMs)
   await nextTick(watched)
@@ -106,7 +106,7 @@ test('a reset begins a new window and leaves interval and totals', async (t) => 
   assert.equal(count(), before)
 })
 
-test('utilization is the share of time at work, of the window and of the interval apart', async (t) => {
+test('utilization is the share of active time, separately for the window and the interval', async (t) => {
   const { watched, own, count, snapshot, takeInterval } = watch(t)
   await nextTick(watched)
   own.beginWindow()

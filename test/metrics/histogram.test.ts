@@ -82,7 +82,7 @@ for (const [name, draw] of shapes) {
   })
 }
 
-test('every power of two and its neighbours are told within 3.1 %, up to an hour', () => {
+test('every power of two and its neighbours are accurate within 3.1 %, up to an hour', () => {
   for (let us = 1; us <= hourMs * 1000; us *= 2) {
     for (const each of [us - 1, us, us + 1]) {
       const told = percentileMs(durationsOf([each / 1000, hourMs * 2]), 50) * 1000
@@ -109,7 +109,7 @@ test('no durations are 0, alone, added or subtracted', () => {
   }
 })
 
-test('what is longer than all cells is told as the longest, of all parts in a sum', () => {
+test('durations beyond all cells count as the longest, of all parts in a sum', () => {
   const durations = durationsOf([1, 10 * hourMs, 20 * hourMs])
   assert.equal(percentileMs(durations, 100), 20 * hourMs)
   assert.equal(durations.maxUs, 20 * hourMs * 1000)
@@ -118,7 +118,7 @@ test('what is longer than all cells is told as the longest, of all parts in a su
   assert.equal(percentileMs(sum, 50), 3 * hourMs)
 })
 
-test('what only a broken clock gives counts as 0 and leaves the sum alone', () => {
+test('values that only a broken clock returns count as 0 and do not change the sum', () => {
   const histogram = filled([NaN, -1, -0, Infinity, -Infinity])
   assert.deepEqual(histogram.read(), { cells: [0, 5], sumUs: 0, maxUs: 0 })
   histogram.record(8)
@@ -127,7 +127,7 @@ test('what only a broken clock gives counts as 0 and leaves the sum alone', () =
   assert.deepEqual([NaN, -1, Infinity, 0.0004, 1.0006].map(toMicroseconds), [0, 0, 0, 0, 1001])
 })
 
-test('what was read does not change with its histogram, and is the same after a way as JSON', () => {
+test('a snapshot does not change with its histogram, and survives JSON', () => {
   const histogram = filled([3])
   const read = histogram.read()
   histogram.record(5)
@@ -135,7 +135,7 @@ test('what was read does not change with its histogram, and is the same after a 
   assert.deepEqual(JSON.parse(JSON.stringify(read)), read)
 })
 
-test('a window has what was counted since it began, and its own longest', () => {
+test('a window has the counts since it began, and its own longest', () => {
   const histogram = filled([100, 200, 300])
   const before = histogram.read()
   histogram.beginWindow()
@@ -147,7 +147,7 @@ test('a window has what was counted since it began, and its own longest', () => 
   assert.equal(countOf(histogram.read()), 5)
 })
 
-test('the longest between two readings is told within 3.1 % when a window has begun in between', () => {
+test('the longest between two readings is within 3.1 % if a window began in between', () => {
   const histogram = filled([5000])
   const before = histogram.read()
   histogram.record(16)
@@ -171,7 +171,7 @@ test('a duration is in the buckets of the bounds that it does not pass, within 3
   })
 })
 
-test('buckets count what is within 3.1 % of their bounds, one by one', () => {
+test('bucket counts are right within 3.1 % of their bounds, one by one', () => {
   const seeded = new Seeded(7)
   const values = Array.from({ length: 5000 }, () => Math.round(1000 * 0.01 * 4e6 ** seeded.next()) / 1000)
   const durations = durationsOf(values)

@@ -16,7 +16,7 @@ interface Clock {
   wallMs: number
 }
 
-/** A history whose clocks and samples the test holds; its own timer never comes. */
+/** A history whose clocks and samples the test controls; its own timer never fires. */
 function held(
   t: { after(work: () => void): void },
   options: Partial<HistoryOptions> = {},
@@ -36,7 +36,7 @@ function held(
   return { history, clock, take }
 }
 
-test('gives a list for each number and the times', (t) => {
+test('returns a list for each number and the times', (t) => {
   const { history, clock, take } = held(t)
   const start = clock.wallMs
   take(minute)
@@ -52,7 +52,7 @@ test('is empty before the first sample', (t) => {
   for (const list of Object.values(history.snapshot())) assert.deepEqual(list, [])
 })
 
-test('keeps the last samples alone', (t) => {
+test('keeps only the last samples', (t) => {
   const { history, clock, take } = held(t)
   for (let turn = 1; turn <= 40; turn += 1) {
     take(minute)
@@ -63,7 +63,7 @@ test('keeps the last samples alone', (t) => {
   }
 })
 
-test('numbers are rounded, and one that is not finite is 0', (t) => {
+test('numbers are rounded, and non-finite ones are 0', (t) => {
   const numbers = { ...sampleOf(0), requests: NaN, errors: Infinity, p50_ms: 1.23456 }
   const { history, take } = held(t, { sample: () => numbers })
   take(minute)
@@ -71,7 +71,7 @@ test('numbers are rounded, and one that is not finite is 0', (t) => {
   assert.deepEqual([requests, errors, p50_ms, p95_ms], [[0], [0], [1.235], [3]])
 })
 
-test('a clock that is set back drops the samples that are ahead of it', (t) => {
+test('when the clock is set back, samples in the future are dropped', (t) => {
   const { history, clock, take } = held(t)
   take(minute)
   take(minute)
@@ -83,7 +83,7 @@ test('a clock that is set back drops the samples that are ahead of it', (t) => {
   assert.deepEqual(history.snapshot().time, [clock.wallMs])
 })
 
-test('leaves a gap where the machine slept, and drops what is older than all that is kept', (t) => {
+test('leaves a gap where the machine slept, and drops samples that are too old', (t) => {
   const { history, clock, take } = held(t)
   take(minute)
   take(minute)
@@ -96,7 +96,7 @@ test('leaves a gap where the machine slept, and drops what is older than all tha
   assert.deepEqual(history.snapshot().requests, [500])
 })
 
-test('a sample that comes later is put in when it comes, and none is asked for before that', async (t) => {
+test('an asynchronous sample is added when it arrives, and no other is requested before', async (t) => {
   const given: ((sample: Sample) => void)[] = []
   const { history, clock, take } = held(t, { sample: () => new Promise((resolve) => given.push(resolve)) })
   take(minute)
@@ -110,7 +110,7 @@ test('a sample that comes later is put in when it comes, and none is asked for b
   assert.equal(given.length, 2)
 })
 
-test('goes on after a sample that fails, at once or later', async (t) => {
+test('continues after a sample that fails, synchronously or later', async (t) => {
   const outcomes = [() => { throw new Error('at once') }, () => Promise.reject(new Error('later')), () => sampleOf(1)]
   const history = createHistory({ sample: () => (outcomes.shift() as () => Sample)() })
   t.after(() => history.close())
@@ -121,7 +121,7 @@ test('goes on after a sample that fails, at once or later', async (t) => {
   }
 })
 
-test('takes samples by itself until it is closed', async (t) => {
+test('takes samples with its own timer until it is closed', async (t) => {
   let samples = 0
   const history = createHistory({ sample: () => sampleOf((samples += 1)), everyMs: 1, keep: 5 })
   t.after(() => history.close())

@@ -11,7 +11,7 @@ import { makeSources, ownProcess, statusBy } from './sources.ts'
 
 const none = { '1xx': 0, '2xx': 0, '3xx': 0, '4xx': 0, '5xx': 0 }
 
-/** Metrics with clocks that the test holds, and what their process shows of them. */
+/** Metrics with clocks that the test controls, and what their process reports. */
 function held() {
   const clock = { ms: 5000, wallMs: 1_700_000_000_000 }
   const metrics = new Metrics({ now: () => clock.ms, wallNow: () => clock.wallMs })
@@ -24,7 +24,7 @@ function held() {
     own,
     totals: () => own.read('start'),
     takeInterval: () => {
-      const { requests, errors, bytes_out, p50_ms, p95_ms, p99_ms } = sampler() as Sample // It is there at once.
+      const { requests, errors, bytes_out, p50_ms, p95_ms, p99_ms } = sampler() as Sample // It is synchronous.
       return { requests, errors, bytes_out, p50_ms, p95_ms, p99_ms }
     },
     snapshot: () => {
@@ -34,7 +34,7 @@ function held() {
   }
 }
 
-/** What no bench window changes: all but the longest durations. */
+/** The values that no bench window changes: all but the longest durations. */
 function counted({ routes }: Reading): unknown {
   return JSON.parse(JSON.stringify(routes), (name, value: unknown) => (name === 'maxUs' ? undefined : value))
 }
@@ -55,14 +55,14 @@ test('counts requests, errors, classes and bytes', () => {
   })
 })
 
-test('a status of no class counts with the nearest', () => {
+test('a status outside all classes counts with the nearest', () => {
   const { record, snapshot } = held()
   for (const sentStatus of [0, 99, 600, 999]) record({ sentStatus })
   assert.deepEqual(snapshot().requests.by_class, { ...none, '1xx': 2, '5xx': 2 })
   assert.equal(snapshot().requests.errors, 2)
 })
 
-test('numbers that no request should give break nothing', () => {
+test('numbers that no request should have break nothing', () => {
   const { metrics, record, totals, snapshot } = held()
   for (const bad of [NaN, -1, -Infinity]) {
     record({ durationMs: bad, sentBytes: bad, receivedBytes: bad, sentStatus: bad })
@@ -159,7 +159,7 @@ test('windows reset at any moment lose no request, and totals never go back', ()
   assert.equal(routes.reduce((sum, { values }) => sum + values.requests['2xx'] + values.requests['4xx'], 0), 20_000)
 })
 
-test('totals tell each route since the start', () => {
+test('totals have each route since the start', () => {
   const { record, clock, totals } = held()
   record({ sentStatus: 200, receivedBytes: 5, durationMs: 2 })
   record({ sentStatus: 503, receivedBytes: 1, durationMs: 30_000 })
@@ -167,12 +167,12 @@ test('totals tell each route since the start', () => {
   const { startedAtMs, uptimeSeconds, routes } = totals()
   assert.deepEqual([startedAtMs, uptimeSeconds], [1_700_000_000_000, 0.25])
   assert.deepEqual(routes.map(({ name }) => name), ['area.a'])
-  const { durations, ...counted } = routes[0]?.values ?? assert.fail()
-  assert.deepEqual(counted, { requests: { ...none, left: 0, '2xx': 1, '5xx': 1 }, bytesIn: 6, bytesOut: 20 })
+  const { durations, requests, bytesIn, bytesOut } = routes[0]?.values ?? assert.fail()
+  assert.deepEqual([requests, bytesIn, bytesOut], [{ ...none, left: 0, '2xx': 1, '5xx': 1 }, 6, 20])
   assert.deepEqual([countOf(durations), durations.sumUs], [2, 30_002_000])
 })
 
-test('requests without a route are of one name, which a route may have as well', () => {
+test('requests without a route share one name, which a route may have as well', () => {
   const { record, snapshot } = held()
   record({ routeName: '' })
   record({ routeName: '(none)' })
@@ -182,7 +182,7 @@ test('requests without a route are of one name, which a route may have as well',
   assert.deepEqual(counts, [['(none)', 2], ['(other)', 1], ['__proto__', 1]])
 })
 
-test('a window looks at no route that is not requested in it', () => {
+test('a window ignores routes that are not requested in it', () => {
   const { record, own, snapshot } = held()
   for (let turn = 0; turn < 1000; turn += 1) record({ routeName: `r.${turn}` })
   const read = mock.method(Histogram.prototype, 'read')
@@ -196,7 +196,7 @@ test('a window looks at no route that is not requested in it', () => {
   assert.ok(perWindow < 10 && calls < 20, `${perWindow} and ${calls} histograms were read`)
 })
 
-test('the changes are the routes that were requested since they were last taken', () => {
+test('the changes are the routes requested since the last call', () => {
   const { record, own } = held()
   const changes = () => own.takeChanges().routes.map(({ name, values }) => [name, values.requests['2xx']])
   for (const routeName of ['a', 'b', 'a']) record({ routeName })
@@ -213,7 +213,7 @@ test('names past the 20,000th share one entry, and known ones keep theirs', () =
   for (let turn = 0; turn < 25_000; turn += 5000) record({ routeName: `r.${turn}` })
   const { routes, requests } = snapshot()
   assert.equal(requests.total, 25_005)
-  assert.equal(routes.length, 19_999) // and `(none)`, which was not asked for
+  assert.equal(routes.length, 19_999) // and `(none)`, which was not requested
   assert.equal(totals().routes.length, 19_999)
   const countOf = (name: string): number | undefined => routes.find((route) => route.name === name)?.count
   assert.deepEqual(['r.0', 'r.5000', 'r.1', 'r.24000', '(other)'].map(countOf), [2, 2, 1, undefined, 5003])
@@ -239,7 +239,7 @@ test('keeps the last 100 requests in the order in which they ended', () => {
   })
 })
 
-test('marks the last requests whose client left a wait', () => {
+test('marks recent requests whose client disconnected while waiting', () => {
   const { metrics, record } = held()
   record({ sentStatus: 499, leftWait: true })
   record({ sentStatus: 499 })
@@ -255,7 +255,7 @@ test('shows 200 characters of a path', () => {
   assert.deepEqual(metrics.recent().map(({ route }) => route), ['', '', '', ''])
 })
 
-test('an interval tells what happened since the last, whatever becomes of the window', () => {
+test('an interval covers the time since the last, independent of the window', () => {
   const { record, clock, takeInterval, own } = held()
   for (let turn = 0; turn < 10; turn += 1) record({ sentStatus: turn < 2 ? 500 : 200, durationMs: 16 })
   own.beginWindow()
@@ -276,7 +276,7 @@ test('an interval tells what happened since the last, whatever becomes of the wi
   })
 })
 
-test('a clock that stands still or goes back gives finite rates and no negative time', () => {
+test('a clock that stops or goes back gives finite rates and no negative time', () => {
   const { record, clock, totals, takeInterval, snapshot } = held()
   record()
   clock.ms -= 1000
@@ -287,7 +287,7 @@ test('a clock that stands still or goes back gives finite rates and no negative 
   assert.deepEqual([uptime_s, window_s, totals().uptimeSeconds], [0, 0, 0])
 })
 
-test('takes the clocks of the process unless others are given', () => {
+test('uses the clocks of the process by default', () => {
   const before = Date.now()
   const metrics = new Metrics()
   assert.ok(metrics.startedAtMs >= before && metrics.startedAtMs <= Date.now())

@@ -6,7 +6,7 @@ import { busySources, ownProcess, prometheusBy } from './sources.ts'
 
 const busyText = (): string => prometheusBy(ownProcess(busySources()))
 
-/** The samples by name and labels. A name with its labels that comes twice fails the test. */
+/** The samples by name and labels. A duplicate fails the test. */
 function samplesOf(text: string): Map<string, number> {
   const samples = new Map<string, number>()
   for (const line of text.split('\n').slice(0, -1)) {

@@ -14,13 +14,13 @@ interface Served {
   readonly own: ThisProcess
 }
 
-/** A process whose clocks stand still. */
+/** A process with stopped clocks. */
 function still(changes: Partial<MetricSources> = {}): Served {
   const metrics = new Metrics({ now: () => 5000, wallNow: () => 1_700_000_000_000 })
   return { metrics, own: ownProcess(makeSources({ metrics, ...changes })) }
 }
 
-/** Records requests in one of several processes each, and all of them in one more. */
+/** Records each request in one of several processes, and all of them in another. */
 function serve(seeded: Seeded, list: readonly Served[], all: Served, count: number): void {
   for (let turn = 0; turn < count; turn += 1) {
     const request = endedRequest({
@@ -81,14 +81,14 @@ for (let seed = 1; seed <= 10; seed += 1) {
   })
 }
 
-test('a reading is the same after a way as JSON, and since nothing it is itself', () => {
+test('a reading survives JSON, and its difference from nothing is itself', () => {
   const reading = ownProcess(busySources()).read('start')
   assert.deepEqual(JSON.parse(JSON.stringify(reading)), reading)
   assert.equal(difference(reading, undefined), reading)
   assert.deepEqual(sumOf([reading]), reading)
 })
 
-test('a difference has what was added to each counter, and gauges as they are now', () => {
+test('a difference has the growth of each counter, and the current gauges', () => {
   const sources = busySources()
   const before = ownProcess(sources).read('start')
   const pool = { ...sources.restPool.sse, refused: 50, busy: 60 }
@@ -116,19 +116,19 @@ test('the start is the first one, uptime and window are the longest', () => {
   assert.deepEqual([startedAtMs, uptimeSeconds, seconds], [800, 30, 3])
 })
 
-test('each text of a warning is there once', () => {
+test('each warning occurs once', () => {
   const { warnings } = sumOf([['a', 'b'], ['b', 'c'], ['a']].map((list) => ({ ...still().own.read('start'), warnings: list })))
   assert.deepEqual(warnings, ['a', 'b', 'c'])
 })
 
-test('without its event loop a process adds all else', () => {
+test('without its event loop a process still adds everything else', () => {
   const busy = ownProcess(busySources()).read('start')
   const { loopDelay, loopActive, loopIdle, ...others } = sumOf([withoutEventLoop(busy), busy, busy]).values
   assert.deepEqual([loopDelay.cells[1], loopDelay.sumUs, loopActive, loopIdle], [2, 6000, 3, 4])
   assert.deepEqual([others.eventsPublished, others.connectionsOpen], [93, 51])
 })
 
-test('without its gauges a process adds what it counted', () => {
+test('without its gauges a process still adds its counters', () => {
   const busy = ownProcess(busySources()).read('start')
   const { values, warnings } = withoutGauges(busy)
   assert.deepEqual([values.requests, values.durations, values.linesLost], [busy.values.requests, busy.values.durations, busy.values.linesLost])
@@ -136,7 +136,7 @@ test('without its gauges a process adds what it counted', () => {
   assert.deepEqual([values.poolWorkers, values.poolRefused], [{ http: 0, ws: 0, sse: 0, longpoll: 0 }, busy.values.poolRefused])
 })
 
-test('routes past the bound are one, and no request of theirs is lost', () => {
+test('routes past the limit become one, and none of their requests is lost', () => {
   const parts = [still(), still()]
   for (let turn = 0; turn < 15_000; turn += 1) {
     for (const [at, { metrics }] of parts.entries()) {

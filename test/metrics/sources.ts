@@ -1,4 +1,4 @@
-/** Where readings come from, made up, and what a server of one process shows of them. */
+/** Made-up sources of readings, and what a server of one process reports of them. */
 import { ErrorGroups } from '../../lib/log/error-groups.ts'
 import { Histogram } from '../../lib/metrics/histogram.ts'
 import { Metrics } from '../../lib/metrics/metrics.ts'
@@ -8,10 +8,10 @@ import type { MetricSources } from '../../lib/metrics/table.ts'
 import { statusOf, type Status } from '../../lib/panel/status.ts'
 import { endedRequest } from '../support/ended-request.ts'
 
-/** A route's name with all that a label must escape. */
+/** A route's name with everything that a label must escape. */
 export const hostileName = 'a"b\\c\nd,e="f"} 1 é\u{1f600}'
 
-/** Sources in which nothing was counted, but for what is given. */
+/** Sources with nothing counted, plus changes. */
 export function makeSources(changes: Partial<MetricSources> = {}): MetricSources {
   const pool = { workers: 0, queueSize: 0, busy: 0, waiting: 0, refused: 0 }
   return {
@@ -62,7 +62,7 @@ export function busySources(): MetricSources {
   })
 }
 
-/** Metrics of a few routes, one of a name that wants escaping. */
+/** Metrics of a few routes, one with a name that needs escaping. */
 export function busyMetrics(): Metrics {
   const metrics = new Metrics({ now: () => 0, wallNow: () => 1_700_000_000_500 })
   const requests = [

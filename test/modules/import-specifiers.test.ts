@@ -16,7 +16,7 @@ const rows: readonly (readonly [source: string, specifiers: readonly string[]])[
   [`load('./a.cjs')`, []],
   [`const load = createRequire(import.meta.url); load('./a.cjs'); load( /* b */ './b.cjs')`, ['./a.cjs', './b.cjs']],
   [`for (const m of /'/g[Symbol.matchAll](t)) {}\nexport { a } from './a.js'`, ['./a.js']],
-  // It finds too much rather than too little.
+  // It errs on the side of too many.
   [`// import './a.js'\n/* import './b.js' */ const text = "import './c.js'"`, ['./a.js', './b.js', './c.js']],
   [`const re = /import '.\\/a.js'/; import /* x */ './b.js'`, ['.\\/a.js', './b.js']],
   ['import(`./${c}.js`)', ['./${c}.js']],

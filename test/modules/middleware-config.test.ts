@@ -10,7 +10,9 @@ describe('the middleware configuration', () => {
   it('is empty when there is no file', () => {
     const folder = temporaryFolder()
     const file = join(folder, 'config.json')
-    assert.deepEqual(readMiddlewareConfig(folder, []), { file, load: [], setup: {}, warnings: [] })
+    const { locate, ...content } = readMiddlewareConfig(folder, [])
+    assert.deepEqual(content, { file, load: [], setup: {}, warnings: [] })
+    assert.deepEqual(locate('setup.csrf.lapse must be 1'), { file, message: 'setup.csrf.lapse must be 1' })
     assert.deepEqual(readMiddlewareConfig(join(folder, 'none'), []).load, [])
   })
 
@@ -22,7 +24,14 @@ describe('the middleware configuration', () => {
     assert.deepEqual({ load, setup, warnings }, { ...content, warnings: [] })
   })
 
-  it('warns of keys and groups that nobody reads', () => {
+  it('ignores $schema, which is for editors', () => {
+    const folder = temporaryFolder()
+    writeFiles(folder, { 'config.json': { $schema: '../svc/docs/schemas/middleware.schema.json', load: ['a.js'] } })
+    const { load, warnings } = readMiddlewareConfig(folder, [])
+    assert.deepEqual([load, warnings], [['a.js'], []])
+  })
+
+  it('warns of unknown keys and groups', () => {
     const folder = temporaryFolder()
     writeFiles(folder, { 'config.json': { loads: [], setup: { crsf: {}, sesion: {}, mail: {} } } })
     assert.deepEqual(readMiddlewareConfig(folder, ['session', 'csrf']).warnings, [
@@ -45,6 +54,7 @@ describe('the middleware configuration', () => {
     [{ setup: [] }, /setup must be an object/],
     [{ load: 'x', setup: [] }, /load must be a list of file names; setup must be an object/],
     [{ setup: null }, /setup must be an object/],
+    [{ $schema: 7 }, /^Cannot load .*config\.json: \$schema must be a string$/],
   ]
   for (const [content, problem] of wrong) {
     it(`refuses ${Buffer.isBuffer(content) ? 'Latin-1' : JSON.stringify(content)}`, () => {
@@ -61,6 +71,6 @@ describe('the middleware configuration', () => {
   it('names a file that cannot be read', () => {
     const folder = temporaryFolder()
     mkdirSync(join(folder, 'config.json'))
-    assert.throws(() => readMiddlewareConfig(folder, []), /^MiddlewareError: Cannot load .*config\.json: it is no regular file$/)
+    assert.throws(() => readMiddlewareConfig(folder, []), /^MiddlewareError: Cannot load .*config\.json: it is not a regular file$/)
   })
 })

@@ -7,7 +7,7 @@ import { Modules } from '../../lib/modules/modules.ts'
 import { writeFiles, type Files } from '../support/application.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
-/** A host over the files; modules say what they do by `app.push`. */
+/** A host for the files; modules record what they do with `app.push`. */
 function makeHost(files: Files, teardownTimeoutMs = 10_000) {
   const folder = temporaryFolder()
   writeFiles(folder, files)
@@ -20,14 +20,15 @@ function makeHost(files: Files, teardownTimeoutMs = 10_000) {
     folder,
     modules,
     builtIn: [own.group, other.group],
-    app: steps,
+    app: () => steps,
+    readSettings: () => ({ settings: {}, errors: [] }),
     teardownTimeoutMs,
     onProblem: (message, error) => problems.push(`${message}: ${String(error)}`),
   })
   return { host, modules, steps, problems, own, other, write: (more: Files) => writeFiles(folder, more) }
 }
 
-/** A group with one setting, that tells what became of the settings that it read. */
+/** A group with one setting that records what happens to its settings. */
 function fakeGroup(name: string, middlewareName: string, required?: string) {
   const table = settingsTable({ limit: { kind: 'integer', min: 1, max: 9, default: 5, meaning: 'A limit.' } })
   const events: string[] = []
@@ -49,18 +50,19 @@ function fakeGroup(name: string, middlewareName: string, required?: string) {
   return { group, events }
 }
 
-/** The middleware configuration as it is read from the file. */
+/** The middleware configuration as read from the file. */
 function configOf(load: readonly string[], setup: Readonly<Record<string, unknown>> = {}): MiddlewareConfig {
-  return { file: '/app/config.json', load, setup, warnings: [] }
+  const file = '/app/config.json'
+  return { file, load, setup, warnings: [], locate: (message) => ({ file, message }) }
 }
 
-/** A module that tells when it is set up and torn down. */
-function telling(name: string): string {
+/** A module that records its setup and teardown. */
+function recording(name: string): string {
   return `export default (ctx, next) => next()
     export const setup = (steps) => { steps.push('${name} up'); return () => { steps.push('${name} down') } }`
 }
 
-/** Goes all the way, or gives up as a reload does. */
+/** Performs all steps, or abandons them as a reload does. */
 async function take(host: ReturnType<typeof makeHost>['host'], files: readonly string[]): Promise<void> {
   const prepared = await host.prepare(configOf(files))
   try {
@@ -103,13 +105,13 @@ describe('loading middleware', () => {
     ['a missing file', {}, /Cannot load a\.mjs: .*no such file/],
     ['a module that throws', { 'a.mjs': 'throw new Error("ouch")' }, /Cannot load a\.mjs.*: .*ouch/],
     ['a name of the server', { 'a.mjs': 'export const SVC_MwOwn = () => {}' }, /the name SVC_MwOwn is taken/],
-    ['a setup that is no function', { 'a.mjs': 'export const setup = 5' }, /its setup is no function/],
+    ['a setup that is not a function', { 'a.mjs': 'export const setup = 5' }, /its setup is not a function/],
     ['a setup that throws', { 'a.mjs': 'export const setup = () => { throw new Error("ouch") }' }, /set up middleware a\.mjs: ouch/],
     ['a setup that rejects', { 'a.mjs': 'export const setup = async () => { throw "text" }' }, /set up middleware a\.mjs: text/],
   ]
   for (const [title, files, message] of wrong) {
     it(`refuses ${title}, and tears down what was set up before`, async () => {
-      const { host, steps } = makeHost({ 'first.mjs': telling('first'), ...files })
+      const { host, steps } = makeHost({ 'first.mjs': recording('first'), ...files })
       await assert.rejects(take(host, ['first.mjs', 'a.mjs']), (error: Error & { file?: string }) => {
         assert.match(error.message, message)
         return error.name === 'MiddlewareError' && error.file === 'a.mjs'
@@ -119,7 +121,7 @@ describe('loading middleware', () => {
     })
   }
 
-  it('names every file that is wrong, and the settings', async () => {
+  it('names every faulty file, and the settings', async () => {
     const { host, own } = makeHost({ 'bad.mjs': 'throw new Error("ouch")', 'good.mjs': 'export const fine = () => {}' })
     await assert.rejects(host.prepare(configOf(['gone.mjs', 'good.mjs', 'bad.mjs'], { other: { limit: 10 } })), (error: MiddlewareError) => {
       assert.deepEqual(error.all.map(({ file }) => file), ['gone.mjs', 'bad.mjs', '/app/config.json'])
@@ -129,25 +131,25 @@ describe('loading middleware', () => {
     assert.deepEqual(own.events, ['abandon 5'])
   })
 
-  it('warns of a module in which nothing is a function', async () => {
+  it('warns of a module that exports no function', async () => {
     const { host } = makeHost({ 'a.mjs': 'export default 5', 'b.mjs': 'export const setup = () => {}' })
     const { warnings } = await host.prepare(configOf(['a.mjs', 'b.mjs']))
     assert.deepEqual(warnings, ['a.mjs exports no function: there is no middleware in it'])
   })
 
-  it('runs no setup before it is asked to', async () => {
-    const { host, steps } = makeHost({ 'a.mjs': telling('a') })
+  it('runs no setup before setUp() is called', async () => {
+    const { host, steps } = makeHost({ 'a.mjs': recording('a') })
     const { byName } = await host.prepare(configOf(['a.mjs']))
     assert.deepEqual([steps, byName.has('a')], [[], true])
   })
 })
 
-describe('renewing middleware', () => {
-  it('keeps what did not change, sets up what did, and then tears down what was replaced', async () => {
-    const { host, modules, steps, write } = makeHost({ 'a.mjs': telling('a'), 'b.mjs': telling('b') })
+describe('reloading middleware', () => {
+  it('keeps unchanged modules, sets up changed ones, and then tears down the replaced ones', async () => {
+    const { host, modules, steps, write } = makeHost({ 'a.mjs': recording('a'), 'b.mjs': recording('b') })
     await take(host, ['a.mjs', 'b.mjs'])
     const before = host.current
-    write({ 'b.mjs': `${telling('new b')} // longer` })
+    write({ 'b.mjs': `${recording('new b')} // longer` })
     await modules.refresh()
     const prepared = await host.prepare(configOf(['a.mjs', 'b.mjs']))
     assert.deepEqual(steps, ['a up', 'b up'])
@@ -164,10 +166,10 @@ describe('renewing middleware', () => {
     assert.equal(steps.length, 6)
   })
 
-  it('tears down only what is new when it is abandoned', async () => {
-    const { host, modules, steps, write } = makeHost({ 'a.mjs': telling('a'), 'b.mjs': telling('b') })
+  it('tears down only new modules when it is abandoned', async () => {
+    const { host, modules, steps, write } = makeHost({ 'a.mjs': recording('a'), 'b.mjs': recording('b') })
     await take(host, ['a.mjs'])
-    write({ 'b.mjs': telling('b2') })
+    write({ 'b.mjs': recording('b2') })
     await modules.refresh()
     const prepared = await host.prepare(configOf(['a.mjs', 'b.mjs']))
     await prepared.setUp()
@@ -176,17 +178,17 @@ describe('renewing middleware', () => {
     assert.equal(host.current.byName.has('b'), false)
   })
 
-  it('tears down what is no longer loaded', async () => {
-    const { host, steps } = makeHost({ 'a.mjs': telling('a') })
+  it('tears down modules that are no longer loaded', async () => {
+    const { host, steps } = makeHost({ 'a.mjs': recording('a') })
     await take(host, ['a.mjs'])
     await take(host, [])
     assert.deepEqual([steps, [...host.current.byName.keys()]], [['a up', 'a down'], ['SVC_MwOwn', 'SVC_MwOther']])
   })
 
-  it('reports a teardown that throws or hangs, and goes on with the others', async () => {
+  it('reports a teardown that throws or hangs, and continues with the others', async () => {
     const { host, steps, problems } = makeHost(
       {
-        'a.mjs': telling('a'),
+        'a.mjs': recording('a'),
         'hangs.mjs': 'export const setup = () => () => new Promise(() => {})',
         'throws.mjs': 'export const setup = () => () => { throw new Error("ouch") }',
         'rejects.mjs': 'export const setup = async () => async () => { throw new Error("ouch") }',
@@ -201,13 +203,13 @@ describe('renewing middleware', () => {
     assert.deepEqual(problems, [
       'the teardown of middleware rejects.mjs failed: Error: ouch',
       'the teardown of middleware throws.mjs failed: Error: ouch',
-      'the teardown of middleware hangs.mjs failed: Error: It has not ended within 0.02 s, and is waited for no longer',
+      'the teardown of middleware hangs.mjs failed: Error: It did not end within 0.02 s: no longer waiting for it',
     ])
   })
 })
 
 describe('settings of built-in middleware', () => {
-  it('reads every group aside and takes all into use at the commit', async () => {
+  it('reads every group first and activates all at the commit', async () => {
     const { host, own, other } = makeHost({})
     const prepared = await host.prepare(configOf([], { own: { limit: 3, lmit: 4 } }))
     assert.deepEqual(prepared.warnings, ['unknown key setup.own.lmit: did you mean limit?'])
@@ -217,13 +219,13 @@ describe('settings of built-in middleware', () => {
     assert.deepEqual([own.events, other.events], [['commit 3'], ['commit 5']])
   })
 
-  it('drops the settings that were read when the set is given up', async () => {
+  it('drops the prepared settings when the set is abandoned', async () => {
     const { host, own } = makeHost({})
     await (await host.prepare(configOf([], { own: { limit: 3 } }))).abandon()
     assert.deepEqual(own.events, ['abandon 3'])
   })
 
-  it('names the file and every wrong setting, and drops those of the other groups', async () => {
+  it('names the file and every wrong setting, and drops the settings of the other groups', async () => {
     const { host, own, other } = makeHost({})
     const message = 'Cannot load /app/config.json: setup.other.limit must be 1 to 9: it is 10'
     await assert.rejects(host.prepare(configOf([], { other: { limit: 10 } })), { name: 'MiddlewareError', message })
@@ -236,7 +238,7 @@ describe('settings of built-in middleware', () => {
     })
   })
 
-  it('says which middleware must stand before which', async () => {
+  it('reports which middleware must come before which', async () => {
     const { host } = makeHost({})
     const requires = [['SVC_MwOther', 'SVC_MwOwn']]
     assert.deepEqual([...host.current.requires], requires)
@@ -247,7 +249,7 @@ describe('settings of built-in middleware', () => {
     assert.deepEqual([...host.current.requires], requires)
   })
 
-  it('says which middleware cannot work with the settings', async () => {
+  it('reports which middleware cannot run with the settings', async () => {
     const { host } = makeHost({})
     const prepared = await host.prepare(configOf([], { own: { limit: 9 } }))
     assert.deepEqual([...prepared.unready], [['SVC_MwOwn', 'nine is too much']])

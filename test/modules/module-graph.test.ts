@@ -58,12 +58,12 @@ test('follows what a module imports below the root, by the rules of import and r
   assert.deepEqual(await app.refresh(), [])
 })
 
-test('rejects for a file that is not there', async () => {
+test('throws for a missing file', async () => {
   const app = folderWith({ 'app/a.js': '' })
   await assert.rejects(app.trace('app/b.js'), { code: 'ENOENT', syscall: 'realpath' })
 })
 
-test('names what changed, what imports it and what is new', async () => {
+test('returns changed files, their importers and new files', async () => {
   const app = folderWith({
     'app/a.js': `import './b.js'\n`,
     'app/b.js': `import './c.js'\n`,
@@ -78,7 +78,7 @@ test('names what changed, what imports it and what is new', async () => {
   assert.deepEqual(await app.refresh(), [])
 })
 
-test('sees a change of content that leaves size and time of modification as they were', async () => {
+test('detects a change of content that keeps size and modification time', async () => {
   const app = folderWith({ 'app/a.js': 'export default 1' })
   const long = new Date('2020-01-01')
   utimesSync(join(app.folder, 'app/a.js'), long, long)
@@ -88,7 +88,7 @@ test('sees a change of content that leaves size and time of modification as they
   assert.deepEqual(await app.refresh(), ['app/a.js'])
 })
 
-test('a file that is only touched, or replaced by a copy, is no change', async () => {
+test('touching a file, or replacing it with a copy, is not a change', async () => {
   const app = folderWith({ 'app/a.js': 'export default 1' })
   await app.trace('app/a.js')
   utimesSync(join(app.folder, 'app/a.js'), new Date(), new Date())
@@ -98,7 +98,7 @@ test('a file that is only touched, or replaced by a copy, is no change', async (
   assert.deepEqual(await app.refresh(), [])
 })
 
-test('sees files come, go and make way for others', async () => {
+test('detects files that are added, removed and replaced', async () => {
   const app = folderWith({ 'app/a.cjs': `try { require('./b') } catch {}\n` })
   assert.deepEqual(await app.trace('app/a.cjs'), ['app/a.cjs'])
   app.write({ 'app/b/index.js': '' })
@@ -112,7 +112,7 @@ test('sees files come, go and make way for others', async () => {
   assert.deepEqual(await app.trace('app/a.cjs'), ['app/a.cjs'])
 })
 
-test('keeps to real paths, also where the root is a link', async () => {
+test('uses real paths, also if the root is a link', async () => {
   const source = `import './link.js'\nimport './loop.js'\n`
   const app = folderWith({ 'release/a.js': source, 'release/b.js': '', 'c.js': '' })
   symlinkSync('release', join(app.folder, 'app'))
@@ -125,7 +125,7 @@ test('keeps to real paths, also where the root is a link', async () => {
   assert.deepEqual(await app.trace('app/a.js'), ['release/a.js'])
 })
 
-test('reads the imports of a module with a syntax error, before it and behind it', async () => {
+test('reads the imports of a module with a syntax error, before and after the error', async () => {
   const source = `import './b.js'\nlet a = '\nimport './c.js'`
   const app = folderWith({ 'app/a.js': source, 'app/b.js': '', 'app/c.js': '' })
   assert.deepEqual(await app.trace('app/a.js'), ['app/a.js', 'app/b.js', 'app/c.js'])

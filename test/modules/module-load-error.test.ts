@@ -87,7 +87,7 @@ for (const { what, files, message } of rows) {
   })
 }
 
-test('a place outside of the root is named by its whole path, and an unknown place not at all', async () => {
+test('a location outside the root is named by its full path, and an unknown one not at all', async () => {
   const attempt = { file: '/elsewhere/a.js', root: '/app', files: ['/elsewhere/a.js'] }
   const message = async (cause: unknown): Promise<string> => (await moduleLoadError(cause, attempt)).message
   const error = new SyntaxError('Unknown')
@@ -108,7 +108,7 @@ test('a place outside of the root is named by its whole path, and an unknown pla
   assert.equal(await message(error), 'Cannot load /elsewhere/a.js: SyntaxError: Unknown')
 })
 
-test('an importer that is gone or is no file gives no line', async () => {
+test('an importer that is missing or not a file has no line', async () => {
   const message = async (text: string): Promise<string> => {
     const cause = Object.assign(new Error(text), { stack: '' })
     return (await moduleLoadError(cause, { file: '/app/a.js', root: '/app', files: [] })).message

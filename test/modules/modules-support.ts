@@ -1,4 +1,4 @@
-// What the tests of modules share: an application of files, and the seeded check of what is renewed.
+// Shared by the tests of modules: an application of files, and the seeded check of reloading.
 import assert from 'node:assert/strict'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -7,8 +7,8 @@ import type { ModuleNamespace } from '../../lib/modules/modules.ts'
 import { Seeded } from '../support/seeded.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
-/** An application in a folder of its own, with the shorthands that the tests need. */
-export function application(files: Readonly<Record<string, string>>, patienceMs?: number) {
+/** An application in its own folder, with shorthands for the tests. */
+export function application(files: Readonly<Record<string, string>>, timeoutMs?: number) {
   const root = temporaryFolder()
   const write = (changed: Readonly<Record<string, string>>): void => {
     for (const [name, content] of Object.entries(changed)) {
@@ -17,7 +17,7 @@ export function application(files: Readonly<Record<string, string>>, patienceMs?
     }
   }
   write({ 'package.json': '{"type": "module"}', ...files })
-  const modules = new Modules(root, patienceMs)
+  const modules = new Modules(root, timeoutMs)
   return {
     root,
     write,
@@ -28,13 +28,13 @@ export function application(files: Readonly<Record<string, string>>, patienceMs?
   }
 }
 
-/** What the default export of a module returns. */
+/** Returns the result of a module's default export. */
 export function run(namespace: ModuleNamespace): unknown {
   assert.equal(typeof namespace['default'], 'function')
   return (namespace['default'] as () => unknown)()
 }
 
-/** Changes files in each round: what is loaded is what is on disk, and the rest is what it was. */
+/** Changes files in each round: modules must match the disk, and unchanged ones must keep their instance. */
 export async function checkRenewal(rounds: number): Promise<void> {
   const random = new Seeded(7)
   const app = application({})
@@ -42,7 +42,7 @@ export async function checkRenewal(rounds: number): Promise<void> {
   const sources = new Map<string, { value: number; imports: readonly string[] }>()
   const change = (index: number): void => {
     const name = names[index] ?? ''
-    // A file imports from those before it; what is CommonJS imports CommonJS alone, for Node keeps other ES modules.
+    // A file imports earlier ones; CommonJS imports only CommonJS, since Node keeps ES modules loaded by require.
     const before = names.slice(0, index).filter((one) => name.endsWith('.js') || one.endsWith('.cjs'))
     const imports = before.filter(() => random.integer(3) === 0)
     const value = random.integer(1_000_000)

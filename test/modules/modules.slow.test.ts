@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { application } from './modules-support.ts'
 
-test('a process that has renewed modules ends by itself', () => {
+test('a process that has reloaded modules exits on its own', () => {
   const app = application({ 'a.js': 'export default () => 1\n' })
   app.write({
     'main.ts': `

@@ -10,7 +10,7 @@ import { application, checkRenewal, run } from './modules-support.ts'
 const importer = `import v from './v.js'\nexport default () => v\n`
 const counter = 'let count = 0\nexport const next = () => ++count\n'
 
-test('loads a module once, for calls at the same time too', async () => {
+test('loads a module once, also for concurrent calls', async () => {
   const app = application({ 'a.js': 'export default () => 1\nexport const other = 2\n' })
   const [first, second] = await Promise.all([app.load('a.js'), app.load('a.js')])
   assert.equal(first, second)
@@ -18,7 +18,7 @@ test('loads a module once, for calls at the same time too', async () => {
   assert.equal(await app.load('a.js'), first)
 })
 
-test('refuses a link that leads outside the root, of the file or of a folder on its way, and takes one within', async () => {
+test('refuses a link that leads outside the root, of the file or of a parent folder, and accepts one within', async () => {
   const outer = application({ 'secret.js': 'export default () => 1' })
   const app = application({ 'real/a.js': "export default () => 'within'" })
   symlinkSync(join(outer.root, 'secret.js'), join(app.root, 'link.js'))
@@ -34,10 +34,10 @@ test('refuses a link that leads outside the root, of the file or of a folder on 
   assert.equal(run(await new Modules(linked).load(join(linked, 'real/a.js'))), 'within')
 })
 
-test('gives up a module whose top-level await never ends, names it, and loads it once it is mended', async (t) => {
-  const patienceMs = 60_000
-  const app = application({ 'a.js': "import './hang.js'", 'hang.js': 'await new Promise(() => {})' }, patienceMs)
-  const why = 'it has not loaded within 60 s: a top-level await waits, there or in a module that it imports'
+test('gives up on a module whose top-level await never ends, names it, and loads it once it is fixed', async (t) => {
+  const timeoutMs = 60_000
+  const app = application({ 'a.js': "import './hang.js'", 'hang.js': 'await new Promise(() => {})' }, timeoutMs)
+  const why = 'it has not loaded within 60 s: a top-level await hangs, there or in a module that it imports'
   t.mock.timers.enable({ apis: ['setTimeout'] })
   let isOver = false
   const loaded = app.load('a.js').finally(() => {
@@ -45,7 +45,7 @@ test('gives up a module whose top-level await never ends, names it, and loads it
   })
   const failed = assert.rejects(loaded, { name: 'ModuleLoadError', message: `Cannot load a.js: ${why}` })
   while (!isOver) {
-    t.mock.timers.tick(patienceMs)
+    t.mock.timers.tick(timeoutMs)
     await nextTurn()
   }
   await failed
@@ -76,7 +76,7 @@ test('keeps every instance when nothing changed', async () => {
   assert.equal(await app.value('a.js'), 2)
 })
 
-test('renews a changed module and keeps the state of what it imports', async () => {
+test('reloads a changed module and keeps the state of its imports', async () => {
   const app = application({
     'a.js': `import { next } from './s.js'\nexport default () => 'a' + next()\n`,
     'b.js': `import { next } from './s.js'\nexport default () => 'b' + next()\n`,
@@ -91,7 +91,7 @@ test('renews a changed module and keeps the state of what it imports', async () 
   assert.equal(run(b), 'b3')
 })
 
-test('renews all that import a changed module, which they share', async () => {
+test('reloads all importers of a changed module, which they share', async () => {
   const app = application({
     'actions/a.js': `import { next } from '../lib/m.js'\nexport default () => 'a' + next()\n`,
     'actions/b.js': `import { next } from '../lib/m.js'\nexport default () => 'b' + next()\n`,
@@ -110,7 +110,7 @@ test('renews all that import a changed module, which they share', async () => {
   assert.equal(run(old), 'a2', 'a request in flight ends on the old instance')
 })
 
-test('renews again and again', async () => {
+test('reloads repeatedly', async () => {
   const app = application({ 'a.js': importer, 'v.js': 'export default 0\n' })
   for (let version = 1; version <= 5; version++) {
     await app.load('a.js')
@@ -120,7 +120,7 @@ test('renews again and again', async () => {
   }
 })
 
-test('renews what imports in every way there is', async () => {
+test('reloads importers, whatever the kind of import', async () => {
   const ways: Readonly<Record<string, string>> = {
     'static.js': importer,
     'from.js': `export { default as v } from './v.js'\nimport * as me from './from.js'\nexport default () => me.v\n`,
@@ -165,7 +165,7 @@ test('renews what imports in every way there is', async () => {
   }
 })
 
-test('what is loaded for the first time after a change gets the present instances', async () => {
+test('a module first loaded after a change gets the current instances', async () => {
   const app = application({
     'a.js': `import { next } from './s.js'\nexport default () => next()\n`,
     'b.js': `import { next } from './m.js'\nexport default () => next()\n`,
@@ -179,7 +179,7 @@ test('what is loaded for the first time after a change gets the present instance
   assert.equal(await app.value('b.js'), 102)
 })
 
-test('a module that was dropped, changed and imported again is the new one', async () => {
+test('a module that was dropped, changed and imported again is the new version', async () => {
   const app = application({ 'a.js': importer, 'v.js': 'export default 1\n' })
   assert.equal(await app.value('a.js'), 1)
   app.write({ 'a.js': 'export default () => 0\n' })
@@ -192,7 +192,7 @@ test('a module that was dropped, changed and imported again is the new one', asy
   assert.equal(await app.value('a.js'), 2)
 })
 
-test('a changed module that is broken rejects until it is mended, and the old one lives on', async () => {
+test('a broken changed module rejects until it is fixed, and the old one keeps running', async () => {
   const app = application({ 'a.js': 'export default () => 1\n' })
   const old = await app.load('a.js')
   app.write({ 'a.js': 'export default () => 2\n\nlet x = ;\n' })
@@ -205,7 +205,7 @@ test('a changed module that is broken rejects until it is mended, and the old on
   assert.equal(await app.value('a.js'), 3)
 })
 
-test('tries what failed anew at each refresh, changed or not', async (t) => {
+test('retries failed modules at each refresh, changed or not', async (t) => {
   const app = application({
     'a.js': importer,
     'v.js': `if (globalThis.svcModulesTest !== true) throw new Error('not yet')\nexport default 1\n`,
@@ -237,7 +237,7 @@ test('a retry keeps the state that other modules share', async () => {
   assert.equal(await app.value('a.js'), 2)
 })
 
-test('a file that is not there is looked for at each load', async () => {
+test('a missing file is retried at each load', async () => {
   const app = application({})
   const missing = await app.load('sub/a.js').catch((error: unknown) => error)
   assert.ok(missing instanceof Error)
@@ -247,7 +247,7 @@ test('a file that is not there is looked for at each load', async () => {
   assert.equal(await app.value('sub/a.js'), 1)
 })
 
-test('a deleted module is renewed to a failure, and comes back', async () => {
+test('a deleted module fails after a refresh, and comes back', async () => {
   const app = application({ 'a.js': importer, 'v.js': 'export default 1\n' })
   assert.equal(await app.value('a.js'), 1)
   app.remove('v.js')
@@ -261,7 +261,7 @@ test('a deleted module is renewed to a failure, and comes back', async () => {
   await assert.rejects(app.load('a.js'), /no such file/)
 })
 
-test('sees that the symbolic link to a module leads elsewhere', async () => {
+test('detects that the symbolic link to a module leads elsewhere', async () => {
   const app = application({ 'v1.js': 'export default () => 1\n', 'v2.js': 'export default () => 2\n' })
   const link = (target: string): void => {
     symlinkSync(target, join(app.root, 'next'))
@@ -274,7 +274,7 @@ test('sees that the symbolic link to a module leads elsewhere', async () => {
   assert.equal(await app.value('link.js'), 2)
 })
 
-test('two refreshes at once give what one gives', async () => {
+test('two concurrent refreshes have the result of one', async () => {
   const app = application({ 'a.js': 'export default () => 1\n' })
   await app.load('a.js')
   app.write({ 'a.js': 'export default () => 2\n' })
@@ -296,7 +296,7 @@ test('two applications in one process do not disturb each other', async () => {
   assert.equal(await two.value('a.js'), -2)
 })
 
-test('two applications with one root each have their own generations', async () => {
+test('two applications with the same root have separate generations', async () => {
   const app = application({ 'a.js': importer, 'v.js': 'export default 1\n' })
   const other = new Modules(app.root)
   assert.equal(run(await other.load(join(app.root, 'a.js'))), 1)
@@ -310,9 +310,9 @@ test('two applications with one root each have their own generations', async () 
   assert.equal(await app.value('a.js'), 2)
 })
 
-test('after any changes, what is loaded is what is on disk, and the rest is what it was', () => checkRenewal(15))
+test('after any changes, modules match the disk, and unchanged ones keep their instance', () => checkRenewal(15))
 
-test('TypeScript modules and what they import are renewed', async () => {
+test('TypeScript modules and their imports are reloaded', async () => {
   const app = application({
     'a.ts': `import { v } from './v.ts'\nimport type { V } from './types.ts'\nexport default (): V => v\n`,
     'v.ts': 'export const v: number = 1\n',
@@ -340,7 +340,7 @@ const commonJs: readonly (readonly [title: string, source: string, exported: Rea
 ]
 
 for (const [title, source, exported] of commonJs) {
-  test(`gives what a CommonJS module exports: ${title}`, async () => {
+  test(`returns the exports of a CommonJS module: ${title}`, async () => {
     const app = application({ 'a.cjs': source })
     const shown = async (): Promise<object> => {
       const values = Object.entries(await app.load('a.cjs')).filter(([name]) => name !== 'module.exports')
@@ -353,7 +353,7 @@ for (const [title, source, exported] of commonJs) {
   })
 }
 
-test('gives an ES module as it is, with a default object too', async () => {
+test('returns an ES module unchanged, also with a default object', async () => {
   const app = application({ 'a.js': 'export default { a: 1 }\n' })
   const first = await app.load('a.js')
   assert.deepEqual(Object.keys(first), ['default'])

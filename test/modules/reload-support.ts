@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test'
 import { startApplication } from '../support/application.ts'
 import { request } from '../support/request.ts'
 
-/** Reloads a table of 203 routes so many times, while requests come all along. */
+/** Reloads a table of 203 routes this many times under continuous requests. */
 export async function checkReloads(t: TestContext, count: number): Promise<void> {
   const table = (version: number): object[] => [
     { name: 'always', url: '/always', action: 'a.mjs' },

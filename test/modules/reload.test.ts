@@ -10,7 +10,7 @@ const one = (action = 'a.mjs', more: object = {}): object => ({ name: 'a', url: 
 const go = (key: string): boolean => process.emit(`go-${key}` as 'SIGUSR2') // Any name will do, but the types know a few.
 
 describe('a reload', () => {
-  it('picks up a changed module with what it imports, and keeps the state of the others', async (t) => {
+  it('picks up a changed module with its imports, and keeps the state of the others', async (t) => {
     const { app, url, write } = await startApplication(t, {
       'routes/a.json': [one(), { name: 'count', url: '/count', action: 'count.mjs' }],
       'a.mjs': "import { text } from './lib/text.mjs'; export default () => text",
@@ -56,7 +56,7 @@ describe('a reload', () => {
     assert.deepEqual(steps, ['new up', 'old down'])
   })
 
-  it('is refused for a broken module, and is good again once it is mended', async (t) => {
+  it('is refused for a broken module, and works again once it is fixed', async (t) => {
     const { app, url, write } = await startApplication(t, { 'routes/a.json': [one()], 'a.mjs': "export default () => 'old'" })
     write({ 'a.mjs': 'export default (' })
     const problem = /a\.json:1:25: route "a": Cannot load a\.mjs: a\.mjs:1: SyntaxError/
@@ -67,7 +67,7 @@ describe('a reload', () => {
     assert.equal((await request(`${url}/a`)).text, 'mended')
   })
 
-  it('lets requests in flight end on what they began with', async (t) => {
+  it('lets requests in flight finish with the version they started with', async (t) => {
     const key = `flight-${process.pid}`
     const { app, url, write, lines } = await startApplication(t, {
       'routes/a.json': [one()],
@@ -87,7 +87,7 @@ describe('a reload', () => {
     assert.deepEqual([(await running).status, (await running).text], [200, ' old'])
   })
 
-  it('serves an export that was missing, a broken module and a left-out record once they are mended', async (t) => {
+  it('serves a missing export, a broken module and a left-out record once they are fixed', async (t) => {
     const { app, url, write, lines } = await startApplication(t, {
       'routes/a.json': [one('a.mjs@late'), { name: 'b', url: '/b', action: 'broken.mjs' }, { name: 'c', url: '/c' }],
       'a.mjs': "export default () => 'x'",
@@ -117,7 +117,7 @@ describe('a reload', () => {
     assert.deepEqual(app.warnings(), [])
   })
 
-  it('tells actions that are not there yet as warnings, which serve once they are', async (t) => {
+  it('reports missing actions as warnings; they serve once they exist', async (t) => {
     const { app, url, write } = await startApplication(t, {})
     write({ 'routes/a.json': [one('later.mjs')] })
     const { warnings } = await app.control.apply({ type: 'routes.reload' })
@@ -128,7 +128,7 @@ describe('a reload', () => {
     assert.equal((await request(`${url}/a`)).text, 'here')
   })
 
-  it('does not mix two at once', async (t) => {
+  it('does not mix two concurrent ones', async (t) => {
     const { app, url, write } = await startApplication(t, { 'routes/a.json': [one()], 'a.mjs': "export default () => 'old'" })
     write({ 'a.mjs': "export default () => 'new'" })
     const both = await Promise.all([1, 2].map(() => app.control.apply({ type: 'routes.reload' })))
@@ -136,7 +136,7 @@ describe('a reload', () => {
     assert.equal((await request(`${url}/a`)).text, 'new')
   })
 
-  it('shows no request half a table, or a 404 that neither table would give: 8 reloads', (t) => checkReloads(t, 8))
+  it('never exposes half a table, or a 404 that neither table would give: 8 reloads', (t) => checkReloads(t, 8))
 
   it('is not applied while the server stops', async (t) => {
     const { app } = await startApplication(t, { 'routes/a.json': [one()], 'a.mjs': "export default () => 'old'" })

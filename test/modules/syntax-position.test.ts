@@ -21,7 +21,7 @@ describe('the line of a syntax error', () => {
     })
   }
 
-  it('is not known where no process can be started', async (t) => {
+  it('is unknown if no process can be started', async (t) => {
     const { execPath } = process
     t.after(() => (process.execPath = execPath))
     process.execPath = '/nowhere/node'

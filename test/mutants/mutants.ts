@@ -155,7 +155,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'core/respond.ts',
-    find: '    sayThatItVaries(ctx.outgoing)\n',
+    find: '    addVary(ctx.outgoing)\n',
     replace: '',
     breaks: 'an answer that could have been compressed says Vary: Accept-Encoding',
   },
@@ -207,7 +207,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'events/queue.ts',
-    find: '    await this.#putBack(event) // Nobody is left.\n',
+    find: '    await this.#putBack(event) // No client is left.\n',
     replace: '',
     breaks: 'an event that nobody took goes back',
   },
@@ -244,7 +244,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'control/changes.ts',
-    find: '      await takeBack()\n',
+    find: '      await restore()\n',
     replace: '',
     breaks: 'a route that could not be written to its file is not registered',
   },
@@ -385,14 +385,14 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'core/listener.ts',
-    find: 'for (const socket of idle) if (idleBefore.has(socket)) retire(socket)',
+    find: 'for (const socket of idle) if (this.#idleBefore.has(socket)) retire(socket)',
     replace: 'for (const socket of idle) retire(socket)',
     breaks: 'at a stop a connection that has just become idle is given its time',
     tests: ['test/core/listener', 'test/core/stop'],
   },
   {
     file: 'core/server.ts',
-    find: '    if (pool.waiting > 0) pool.forget(ctx)\n',
+    find: '    if (this.pool.waiting > 0) this.pool.forget(ctx)\n',
     replace: '',
     breaks: 'a request whose client has left gives up its place in the queue',
     tests: ['test/core/server'],
@@ -424,7 +424,7 @@ export const mutants: readonly Mutant[] = [
     breaks: 'image/* takes no SVG picture',
   },
   {
-    file: 'validation/feature.ts',
+    file: 'validation/form.ts',
     find: ' || !ctx.session.isFromClient',
     replace: '',
     breaks: 'a refused form begins no session',

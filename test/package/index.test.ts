@@ -6,8 +6,8 @@ import { startApplication } from '../support/application.ts'
 import { request } from '../support/request.ts'
 
 describe('the package', () => {
-  it('exports what embedding it needs, and nothing else', () => {
-    assert.deepEqual(Object.keys(svc).sort(), ['ConfigError', 'HttpError', 'MiddlewareError', 'ReloadError', 'createApp', 'fields'])
+  it('exports only what embedding it needs', () => {
+    assert.deepEqual(Object.keys(svc).sort(), ['ConfigError', 'HttpError', 'MiddlewareError', 'ReloadError', 'action', 'createApp', 'fields', 'testApp'])
   })
 
   it('has the files that package.json names', () => {
@@ -17,7 +17,7 @@ describe('the package', () => {
     assert.ok(existsSync(new URL('lib/svc.d.ts', root)))
   })
 
-  it('gives applications the class that the server knows its errors by', async (t) => {
+  it('gives applications the error class that the server recognizes', async (t) => {
     const target = new URL('../../lib/index.ts', import.meta.url).href
     const { url } = await startApplication(t, {
       'routes/a.json': [{ name: 'a', url: '/', action: 'a.mjs' }],

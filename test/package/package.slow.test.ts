@@ -1,4 +1,4 @@
-// What npm makes of the checkout, and the build: other programs.
+// The package that npm creates from the checkout, and the build: both run other programs.
 import assert from 'node:assert/strict'
 import { execFile, execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -17,7 +17,7 @@ describe('a package', () => {
     files = packedFiles(JSON.parse(npm(['pack', '--dry-run', '--json', '--ignore-scripts'])))
   })
 
-  it('holds what runs, what was read to make it, and the documents, and nothing else', () => {
+  it('contains only the code, its sources and the documents', () => {
     const folders = new Set(files.map((file) => (file.includes('/') ? `${file.slice(0, file.indexOf('/'))}/` : file)))
     assert.deepEqual([...folders].sort(), [
       'CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'SECURITY.md',
@@ -29,7 +29,7 @@ describe('a package', () => {
     assert.deepEqual(files.filter((file) => /(?:^|\/)\.|\.(?:log|tgz|tmp)$|\.test\.|~$/.test(file)), [])
   })
 
-  it('has no other kinds of files than those that belong in its folders', () => {
+  it('has only the kinds of files that belong in its folders', () => {
     const kinds: Readonly<Record<string, RegExp>> = {
       'bin/': /\.js$/,
       'lib/': /\.(?:ts|html)$|^lib\/\w+\/svc-\w+\.js$/, // Those are for browsers.
@@ -42,7 +42,7 @@ describe('a package', () => {
     assert.deepEqual(others, [])
   })
 
-  it('has a compiled file for each source, and the other way round', () => {
+  it('has a compiled file for each source, and vice versa', () => {
     const named = (folder: string, end: string): string[] =>
       files.filter((file) => file.startsWith(folder) && file.endsWith(end))
         .map((file) => file.slice(folder.length, -end.length))
@@ -51,7 +51,7 @@ describe('a package', () => {
     assert.deepEqual(named('dist/', '.js'), sources.sort())
   })
 
-  it('has what its documents link to', () => {
+  it('contains the targets of the links in its documents', () => {
     const dead = files.filter((file) => file.endsWith('.md')).flatMap((file) =>
       links(readPage(file))
         .filter((target) => !/^(?:https?:|#)/.test(target))
@@ -75,14 +75,14 @@ describe('the bill of materials', () => {
   })
 })
 
-test('dist/ is built the same, byte by byte, in whatever folder', async () => {
+test('the build of dist/ is reproducible, byte by byte, in any folder', async () => {
   const builds = await Promise.all(['one', 'another/folder'].map((name) => build(join(temporaryFolder(), name))))
   const [one = new Map<string, string>(), other] = builds
   assert.ok(one.has('cli/main.js') && one.has('app.js.map') && one.has('panel/pages/layout.html'))
   assert.deepEqual(one, other)
 })
 
-/** What is used of these two forms. */
+/** The used members of these two formats. */
 interface Spdx {
   readonly packages: readonly { readonly name: string; readonly versionInfo: string }[]
 }
@@ -108,7 +108,7 @@ async function build(folder: string): Promise<Map<string, string>> {
   return new Map(paths.map((path, at) => [relative(join(folder, 'dist'), path), hashes[at] ?? '']))
 }
 
-/** `npm pack --json` prints a list of packages, and from npm 12 on an object with one a name. */
+/** `npm pack --json` prints a list of packages, and from npm 12 on an object by name. */
 function packedFiles(output: unknown): string[] {
   const [entry] = Object.values(output as Record<string, { files: { path: string }[] }>)
   return entry?.files.map(({ path }) => path) ?? []

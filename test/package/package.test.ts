@@ -20,7 +20,7 @@ test('every import in bin, lib and routes is relative or of Node itself', () => 
       .map((file) => join(folder, file)),
   )
   const foreign = files.flatMap((file) => {
-    // The server uses its own public types: these imports are not there when it runs.
+    // The server imports its public types, which are erased at run time.
     const code = readFileSync(join(root, file), 'utf8').replace(/^import type \{[^}]*\} from 'svc'$/gm, '')
     return importsOf(code)
       .filter((specifier) => !/^(?:\.\.?\/|node:)/.test(specifier) && specifier !== '/svc-live.js') // In browsers.
@@ -30,7 +30,7 @@ test('every import in bin, lib and routes is relative or of Node itself', () => 
   assert.deepEqual(foreign, [])
 })
 
-test('package.json names no package that is needed at run time', () => {
+test('package.json has no run-time dependency', () => {
   for (const key of ['dependencies', 'peerDependencies', 'optionalDependencies', 'bundleDependencies']) {
     assert.ok(!(key in manifest), key)
   }
@@ -54,9 +54,9 @@ test('only the folders of the layout are tracked', (t) => {
   assert.deepEqual([...folders].sort(), ['bin', 'docs', 'lib', 'routes', 'test'])
 })
 
-test('what package.json exports is there, with its types', () => {
+test('the exports of package.json exist, with their types', () => {
   const { '.': main } = manifest['exports'] as { '.': { types: string; default: string } }
-  for (const file of [main.types, main.default]) assert.ok(existsSync(join(root, file)), file)
+  for (const file of [main.types, main.default]) assert.ok(existsSync(join(root, file)), `${file}: run npm run build`)
 })
 
 function foldersHere(): string[] {
@@ -65,7 +65,7 @@ function foldersHere(): string[] {
     .map(({ name }) => name)
 }
 
-/** What a source imports: the literals behind `import` and `from`, and those given to `import` and `require`. */
+/** Returns the imports of a source: the literals after `import` and `from`, and those passed to `import` and `require`. */
 function importsOf(source: string): string[] {
   const tokens = [...tokenize(source)].filter(({ kind }) => kind !== 'comment')
   const isImported = (at: number): boolean => {

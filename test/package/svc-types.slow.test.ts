@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, describe, it } from 'node:test'
-import { initApplication, typeScriptFiles } from '../../lib/cli/init.ts'
+import { initApplication, typeScriptFiles } from '../../lib/commands/init.ts'
 import { root } from '../support/launch.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
@@ -23,7 +23,7 @@ describe('the types of svc', () => {
     symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
   })
 
-  /** What the compiler says of some files with more options. */
+  /** Returns the compiler's output for some files with more options. */
   function complaints(files: readonly string[], options: object): string {
     const made = JSON.parse(readFileSync(join(folder, 'tsconfig.json'), 'utf8')) as { compilerOptions: object }
     const config = { compilerOptions: { ...made.compilerOptions, ...options }, files: files.map((file) => `types/${file}`) }
@@ -32,17 +32,17 @@ describe('the types of svc', () => {
     return stdout + stderr
   }
 
-  it('takes what an application may write', () => {
+  it('accept valid applications', () => {
     assert.equal(complaints(['right.ts', 'any-name.ts', 'script.d.ts'], {}), '')
     assert.equal(complaints(['right.ts', 'script.d.ts'], strictest), '')
     assert.equal(complaints(['right.ts', 'any-name.ts'], lax), '')
   })
 
-  it('refuses what is wrong', () => {
+  it('refuse invalid ones', () => {
     for (const options of [{}, strictest]) assert.equal(complaints(['wrong.ts', 'values.d.ts', 'script.d.ts'], options), '')
   })
 
-  it('says of a parameter without a pattern that it may not be there, where the compiler is asked to be that strict', () => {
+  it('report a parameter without a pattern as possibly undefined, if the compiler is that strict', () => {
     assert.match(complaints(['any-name.ts'], strictest), /^types\/any-name\.ts\(4,.* possibly 'undefined'\.\ntypes\/any-name\.ts\(5,.* possibly 'undefined'\.\n$/)
   })
 })

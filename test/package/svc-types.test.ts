@@ -1,21 +1,16 @@
-// lib/svc.d.ts is true of the code: what it declares is there and fits, and nothing public is missing from it.
+// lib/svc.d.ts matches the code: its declarations exist and fit, and it lacks nothing public.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import type * as svc from 'svc'
 import type { App, AppOptions } from '../../lib/app.ts'
-import type { SetupApp } from '../../lib/composition/build.ts'
-import type { Setup, Teardown } from '../../lib/modules/middleware-host.ts'
+import type { Setup } from '../../lib/modules/middleware-host.ts'
 import type { ReloadError } from '../../lib/control/commands.ts'
 import type { MiddlewareError } from '../../lib/modules/middleware-config.ts'
 import type { Middleware, Next } from '../../lib/chain/compose.ts'
 import type { ConfigError } from '../../lib/config/load.ts'
 import type { Channel } from '../../lib/events/channel.ts'
-import type { HoldOptions } from '../../lib/events/hold.ts'
-import type { LongPollOptions } from '../../lib/events/long-poll.ts'
 import type { Queue } from '../../lib/events/queue.ts'
-import type { SourceOptions } from '../../lib/events/source.ts'
-import type { SseOptions } from '../../lib/events/sse.ts'
 import type { FlashBag } from '../../lib/flash/bag.ts'
 import type { CoreContext } from '../../lib/http/context.ts'
 import type { CookieAttributes } from '../../lib/http/cookie.ts'
@@ -30,16 +25,16 @@ import { contextRows, isSignature } from '../support/context-page.ts'
 import { readPage, tableBelow } from '../support/markdown.ts'
 import { request } from '../support/request.ts'
 
-/** Does not compile unless what the server has fits what is declared. */
-type Fits<Declared, Own extends Declared> = [Declared, Own]
-/** Whether each fits the other; `Yes` does not compile unless it is so. */
-type Same<Declared, Own> = [Declared, Own] extends [Own, Declared] ? true : false
+/** Compiles only if the server matches the declarations. */
+type Fits<Declared, Actual extends Declared> = [Declared, Actual]
+/** Whether each fits the other; `Yes` compiles only if so. */
+type Same<Declared, Actual> = [Declared, Actual] extends [Actual, Declared] ? true : false
 type Yes<Answer extends true> = Answer
-/** The members, with any value where they have a reply: what that is nobody is told. */
+/** The members, with `unknown` for a reply, whose type is private. */
 type AnyReply<Members> = {
-  [Name in keyof Members]: Name extends 'reply' ? unknown : Members[Name] extends (...args: infer Given) => svc.Reply ? (...args: Given) => unknown : Members[Name]
+  [Name in keyof Members]: Name extends 'reply' ? unknown : Members[Name] extends (...args: infer Args) => svc.Reply ? (...args: Args) => unknown : Members[Name]
 }
-/** `get` has overloads by the type of its fallback, `route` is always there where an application looks. */
+/** `get` has overloads by the type of its fallback, `route` always exists for an application. */
 type CoreNames = Exclude<keyof svc.Context & keyof CoreContext, 'route'>
 
 export type Held = [
@@ -56,24 +51,18 @@ export type Held = [
   Fits<Pick<svc.ConfigError, 'problems'>, ConfigError>,
   Fits<Pick<svc.MiddlewareError, 'file'>, MiddlewareError>,
   Fits<Pick<svc.ReloadError, 'problems'>, ReloadError>,
-  Fits<svc.SetupApp, SetupApp>,
   Fits<svc.App, App>,
   Fits<AppOptions, svc.AppOptions>,
   Yes<Same<svc.Form, Omit<Form, 'valuesOf'>>>,
   Yes<Same<svc.FormFile, FormFile>>,
   Yes<Same<svc.CookieAttributes, CookieAttributes>>,
   Yes<Same<svc.RouteRecord, RouteRecord>>,
-  Yes<Same<svc.SourceOptions, SourceOptions>>,
-  Yes<Same<svc.LongPollOptions, LongPollOptions>>,
-  Yes<Same<svc.SseOptions, SseOptions>>,
-  Yes<Same<svc.HoldOptions, HoldOptions>>,
   Yes<Same<svc.Next, Next>>,
-  Yes<Same<svc.Teardown, Teardown>>,
-  Yes<Same<ReturnType<svc.Setup>, ReturnType<Setup<SetupApp>>>>,
+  Yes<Same<ReturnType<svc.Setup>, ReturnType<Setup<svc.SetupApp>>>>,
   Fits<ReturnType<svc.Middleware>, ReturnType<Middleware>>,
 ]
 
-/** The module `svc`; behind it stands that of page scripts. */
+/** The module `svc`; that of page scripts follows it. */
 const [text = ''] = readFileSync(new URL('../../lib/svc.d.ts', import.meta.url), 'utf8').split("\n// The browser's half")
 
 /** The members of an interface of lib/svc.d.ts, each once, sorted. */
@@ -82,7 +71,7 @@ function membersOf(name: string): string[] {
   return [...new Set([...body.matchAll(/^    (?:readonly )?(\w+)[?(<:]/gm)].map(([, member = '']) => member))].sort()
 }
 
-/** What a table of the documents lists, sorted. */
+/** Returns the entries of a table in the documents, sorted. */
 function listed(page: string, heading: string): string[] {
   // Of the page of the context, those with a type are members of the context itself.
   const rows = tableBelow(readPage(page), heading).filter(([cell = '']) => !isSignature(cell))
@@ -114,7 +103,7 @@ describe('lib/svc.d.ts', () => {
     for (const name of [...membersOf('WebSocketConnection'), ...membersOf('WebSocketHandlers')]) assert.ok(sockets.includes(name), name)
   })
 
-  it('has every member that features add to the context, as docs/architecture.md has, and none that a request does not have', async (t) => {
+  it('has every member that features add to the context, and none that a request lacks', async (t) => {
     const { url } = await startApplication(t, {
       'routes/a.json': [{ name: 'a', url: '/', method: 'POST', action: 'a.mjs', middleware: 'SVC_MwSession' }],
       'a.mjs': `export default async (ctx) => {
@@ -127,9 +116,6 @@ describe('lib/svc.d.ts', () => {
     const { added, kinds } = (await request(url, { method: 'POST', body })).json() as { added: string[]; kinds: unknown[] }
     const missing = added.filter((name) => !context.includes(name))
     assert.deepEqual(missing.sort(), ['constructor', 'services'])
-    const features = readPage('docs/architecture.md').prose.matchAll(/^- `lib\/[\w/-]*(?:feature|protection)\.ts`: (.+)$/gm)
-    const ofFeatures = [...features].flatMap(([, list = '']) => [...list.matchAll(/`(\w+)`/g)].map(([, name = '']) => name))
-    assert.deepEqual(ofFeatures.sort(), added.filter((name) => context.includes(name)).sort())
     for (const [at, name] of context.entries()) {
       const isFunction = new RegExp(`readonly ${name}: (?:[(<]|Logger\\b|FieldsBuilder\\b)`).test(text)
       assert.equal(kinds[at] === 'function', isFunction, name)

@@ -35,7 +35,7 @@ test('stop answers, closes its connection, and the process ends with 0', async (
 
 test('while a stop drains, ready says 503 and everything else is still served', async (t) => {
   const folder = temporaryFolder()
-  // Long, since the test does not wait for the end: the process is killed when all has been asked.
+  // Long, since the test does not wait for the end: the process is killed after the last request.
   const config = {
     'server.port': 0,
     app_key: testKey,

@@ -20,7 +20,7 @@ function isPage(answer: Answer, ...texts: readonly string[]): void {
   for (const text of texts) assert.ok(answer.text.includes(text), `the page lacks ${text}`)
 }
 
-/** Every endpoint that answers at once and lets the server run, in an order in which none spoils the next. */
+/** Requests every endpoint that answers at once and keeps the server running, in an order without side effects. */
 async function asksEverything(server: PanelServer): Promise<void> {
   const on = Object.fromEntries(traceModules.map((module) => [module, true]))
   const off = Object.fromEntries(traceModules.map((module) => [module, false]))
@@ -43,8 +43,10 @@ async function asksEverything(server: PanelServer): Promise<void> {
   const status = await ask('/svc-status')
   assert.equal(status.headers['content-type'], json)
   assert.deepEqual(Object.keys(bench.metrics), Object.keys(status.json() as object))
-  const added = { name: 'late', url: '/late', action: 'hello.mjs' }
+  const added = { name: 'late', url: '/late', action: 'hello.mjs', summary: 'Comes late', description: 'a\nb', deprecated: true, hidden: true }
   isJson(await server.post('/svc-routes/add', added), { ok: true, name: 'late' })
+  const listed = (await ask('/svc-routes/list?format=json')).json() as { name: string }[]
+  assert.deepEqual(listed.find(({ name }) => name === 'late'), { ...added, method: '*', middleware: '', scope: '' })
   isPage(await ask('/svc-routes/list'), 'hello', '/hello/:name', 'hello.mjs', '/late')
   assert.ok(!(await ask('/svc-routes/list')).text.includes('svc.ping'))
   isPage(await ask('/svc-routes/listall'), 'svc.ping', '/hello/:name')
@@ -69,14 +71,14 @@ async function asksEverything(server: PanelServer): Promise<void> {
   isJson(await ask('/svc-cache-clear'), { status: 'ok', deleted: 0, path: join(server.folder, '.cached/views') })
 }
 
-test('in prod every endpoint answers whoever is signed in', async (t) => {
+test('in prod every endpoint answers a signed-in user', async (t) => {
   const server = await startPanel(t, {}, greeting)
   await asksEverything(server)
   const { status, headers } = await server.askSignedIn('/svc-setup')
   assert.deepEqual([status, headers.location], [302, '/svc-login'])
 })
 
-test('in dev every endpoint answers everybody, with no credentials set up', async (t) => {
+test('in dev every endpoint answers anyone, without credentials', async (t) => {
   const server = await startPanel(t, dev, greeting)
   await asksEverything({
     ...server,
@@ -86,7 +88,7 @@ test('in dev every endpoint answers everybody, with no credentials set up', asyn
   isPage(await server.ask('/svc-setup'), 'name="user"', 'name="password"', 'name="password2"')
 })
 
-test('with admin.enabled false nothing is there but ping, slow and ready, signed in or not, dev or prod', async (t) => {
+test('with admin.enabled false only ping, slow and ready exist, signed in or not, dev or prod', async (t) => {
   for (const env of ['prod', 'dev']) {
     const server = await startPanel(t, { 'admin.enabled': false, 'app.env': env })
     for (const { always, method, url } of endpoints) {
@@ -103,7 +105,7 @@ test('with admin.enabled false nothing is there but ping, slow and ready, signed
   }
 })
 
-test('an application may use the paths of a panel that is not there', async (t) => {
+test('an application may use the paths of a disabled panel', async (t) => {
   const files = {
     'routes/a.json': [{ name: 'mine', url: '/svc-status', action: 'a.mjs' }],
     'a.mjs': 'export default () => "mine"',
@@ -114,7 +116,7 @@ test('an application may use the paths of a panel that is not there', async (t) 
   assert.equal((await on.ask('/svc-status')).headers['content-type'], json)
 })
 
-test('the status has the fields of the spec, as it types them', async (t) => {
+test('the status has the fields and types of the spec', async (t) => {
   const server = await startPanel(t, { 'pool_http.workers': 7, 'pool_ws.workers': 5 }, greeting)
   for (let count = 0; count < 3; count += 1) await server.ask('/hello/x')
   await server.ask('/nothing')
@@ -129,14 +131,14 @@ test('the status has the fields of the spec, as it types them', async (t) => {
   assert.deepEqual(status['warnings'], [])
 })
 
-test('the status with monitor in its query has what the page draws', async (t) => {
+test('the status with monitor in its query has the data of the page', async (t) => {
   const server = await startPanel(t)
   const status = (await server.askSignedIn('/svc-status?monitor=1')).json() as { monitor: object }
   assert.deepEqual(Object.keys(status.monitor), ['history', 'requests', 'lines', 'error_groups', 'trace'])
   assert.ok(!('monitor' in ((await server.askSignedIn('/svc-status')).json() as object)))
 })
 
-test('the alert of pool_http follows the workers at work', async (t) => {
+test('the alert of pool_http follows the busy workers', async (t) => {
   let release = (): void => {}
   const held = new Promise<void>((resolve) => (release = resolve))
   Object.assign(globalThis, { heldByTest: held })
@@ -202,7 +204,7 @@ test('bench-start sets every counter and timing to 0; gauges and the uptime stay
   assert.ok(metrics.uptime_s >= before.uptime_s && metrics.window_s < before.window_s + 1)
 })
 
-test('what Prometheus reads never goes back over a bench-start', async (t) => {
+test('Prometheus counters do not decrease at a bench-start', async (t) => {
   const server = await startPanel(
     t,
     {},
@@ -269,7 +271,7 @@ test('cache-clear deletes compiled views and their sources, recursively, and cou
   isJson(await server.ask('/svc-cache-clear'), { status: 'ok', deleted: 0, path })
 })
 
-test('GET also serves HEAD where nothing changes, and OPTIONS says what is taken', async (t) => {
+test('GET also serves HEAD if nothing changes, and OPTIONS lists the methods', async (t) => {
   const server = await startPanel(t)
   for (const path of ['/svc-ping', '/svc-status', '/svc-index', '/svc-login', '/svc-trace']) {
     const [head, get] = [await server.askSignedIn(path, { method: 'HEAD' }), await server.askSignedIn(path)]

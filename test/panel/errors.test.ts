@@ -31,13 +31,13 @@ test('302: not authenticated, after login, logout and setup; without a body', as
   }
 })
 
-test('400: add of what is no JSON, or of a reserved name; delete without a name', async (t) => {
+test('400: add with invalid JSON or a reserved name; delete without a name', async (t) => {
   const server = await startPanel(t)
   const reserved = 'name must not begin with "svc.", which is for system routes: it is "svc.mine"'
   const record = { name: 'svc.mine', url: '/mine', action: 'a.mjs' }
   isJson(await server.askSignedIn('/svc-routes/add', { body: '{"name":' }), 400, {
     ok: false,
-    error: 'Cannot read the body as JSON: line 1, column 9: a value was expected, but here is the end of the text',
+    error: 'Cannot read the body as JSON: line 1, column 9: expected a value, but found the end of the text',
   })
   isJson(await server.askSignedIn('/svc-routes/add', { body: '[]' }), 400, {
     ok: false,
@@ -50,7 +50,7 @@ test('400: add of what is no JSON, or of a reserved name; delete without a name'
   })
 })
 
-test('400: trace of an unknown module, in GET too, and of a wrong body; the switches stay', async (t) => {
+test('400: trace of an unknown module, with GET too, and with an invalid body; the switches stay', async (t) => {
   const server = await startPanel(t)
   const before = (await server.askSignedIn('/svc-trace')).json()
   const { error: unknown } = (await server.askSignedIn('/svc-trace?mod=nothing')).json() as { error: string }
@@ -118,7 +118,7 @@ test('401: a failed login, with the form and the message', async (t) => {
   }
 })
 
-test('401: add without a cookie by a program that takes JSON and nothing else', async (t) => {
+test('401: add without a cookie by a program that accepts only JSON', async (t) => {
   const server = await startPanel(t)
   const body = JSON.stringify({ name: 'a', url: '/a', action: 'a.mjs' })
   const refused = { ok: false, error: 'Not logged in: send the cookie svc_admin of a login' }
@@ -130,7 +130,7 @@ test('401: add without a cookie by a program that takes JSON and nothing else', 
   assert.equal(answer.status, 302)
 })
 
-test('409: add of a name that is taken, and of an invalid route', async (t) => {
+test('409: add of a taken name, and of an invalid route', async (t) => {
   const server = await startPanel(t, {}, greeting)
   const record = { name: 'hello', url: '/a', action: 'hello.mjs' }
   isJson(await server.post('/svc-routes/add', record), 409, {
@@ -150,7 +150,7 @@ test('409: add of a name that is taken, and of an invalid route', async (t) => {
   })
 })
 
-test('413 and 415: a body that is too large or packed', async (t) => {
+test('413 and 415: a body that is too large or compressed', async (t) => {
   const server = await startPanel(t, { 'server.body_limit_kb': 1 })
   const large = await server.post('/svc-routes/add', { name: 'x'.repeat(2000) })
   assert.equal(large.status, 413)
@@ -202,7 +202,7 @@ const badCookies: readonly [what: string, field: string][] = [
   ['a prototype', '__proto__=1; constructor=2'],
 ]
 
-test('a cookie that does not count: signed out, never an error', async (t) => {
+test('an invalid cookie: signed out, never an error', async (t) => {
   const server = await startPanel(t)
   assert.equal((await server.ask('/svc-status', { headers: { cookie: `svc_admin=${good}` } })).status, 200)
   for (const [what, cookie] of badCookies) {
@@ -285,7 +285,7 @@ const harmless: readonly [next: string, location: string][] = [
   ['/hello/%0d%0a', '/hello/%0d%0a'],
 ]
 
-test('next leads to a path of this host that changes nothing, or counts for nothing', async (t) => {
+test('next leads to a path of this host that changes nothing, or is ignored', async (t) => {
   const server = await startPanel(t, {}, greeting)
   for (const next of hostile) {
     const login = await server.ask('/svc-login', form({ user, password, next }))
@@ -300,7 +300,7 @@ test('next leads to a path of this host that changes nothing, or counts for noth
   }
 })
 
-test('the path of a redirect to the login is encoded and comes back whole', async (t) => {
+test('the path of a redirect to the login is encoded and comes back complete', async (t) => {
   const server = await startPanel(t, {}, greeting)
   const { headers } = await server.ask('/svc-status/?a=b&c=//evil.example')
   assert.equal(headers.location, '/svc-login?next=/svc-status/')
@@ -308,7 +308,7 @@ test('the path of a redirect to the login is encoded and comes back whole', asyn
   assert.ok(page.text.includes('<input type="hidden" name="next" value="/svc-status/">'))
 })
 
-test('what was typed is escaped in the forms that come back', async (t) => {
+test('typed values are escaped when a form is shown again', async (t) => {
   const server = await startPanel(t, { 'admin.user': '', 'admin.password': '' })
   const typed = '"><script>alert(1)</script>'
   const setup = await server.ask('/svc-setup', form({ user: typed, password: 'x', password2: 'x' }))

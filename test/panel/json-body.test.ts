@@ -6,7 +6,7 @@ import { request, type Answer } from '../support/request.ts'
 import { Seeded } from '../support/seeded.ts'
 import { makePort, serve } from '../access/support.ts'
 
-/** Serves an endpoint that answers the object it read, and returns what sends a body to it. */
+/** Serves an endpoint that returns the object it read. Returns a function that sends a body to it. */
 async function start(
   t: TestContext,
 ): Promise<(body: string | Uint8Array, headers?: Record<string, string>) => Promise<Answer>> {
@@ -44,7 +44,7 @@ test('a key __proto__ changes no prototype', async (t) => {
   assert.equal((await post('{"__proto__": {"name": "a"}}')).text, '{"read":{"__proto__":{"name":"a"}}}')
 })
 
-test('refuses what is no object, with what is wrong', async (t) => {
+test('refuses anything but an object, with the reason', async (t) => {
   const post = await start(t)
   const rows: [body: string | Uint8Array, error: string][] = [
     ['', 'Cannot read the body as JSON: it is empty'],
@@ -73,7 +73,7 @@ test('random bytes are refused or read, never an error of the server (seeded)', 
   }
 })
 
-test('a refusal has its status, what is wrong, and what else there is to say', async (t) => {
+test('a refusal has its status, reason and further fields', async (t) => {
   const action: Action = (ctx) => refuse(ctx, 409, 'no', { name: 'a' })
   const answer = await request(
     `${await serve(t, makePort(), [{ method: 'GET', url: '/svc-refuse', action }])}/svc-refuse`,

@@ -12,7 +12,7 @@ const unused: Chain = () => assert.fail('a listed route was run')
 
 type Get = (path: string) => Promise<Answer>
 
-/** Serves the listings of an application that has these routes. Returns what asks for a path. */
+/** Serves the listings of an application with these routes. Returns a function that requests a path. */
 async function start(t: TestContext, records: readonly Partial<RouteRecord>[]): Promise<Get> {
   const held = makePort({ 'app.env': 'prod' })
   for (const given of records) {
@@ -46,7 +46,7 @@ const user = {
   name: 'users.show', url: '/users/:id', method: 'GET,POST', middleware: 'SVC_MwSession,audit', action: 'users.js@show',
 }
 
-test('the list has the routes of the application alone, with all of their columns', async (t) => {
+test('the list has only the routes of the application, with all their columns', async (t) => {
   const get = await start(t, [user, { name: 'home', url: '/' }])
   const { status, text, headers } = await get('/svc-routes/list')
   assert.equal(status, 200)
@@ -58,14 +58,14 @@ test('the list has the routes of the application alone, with all of their column
   ])
 })
 
-test('the list of all has those of the system too', async (t) => {
+test('the list of all routes has system routes too', async (t) => {
   const get = await start(t, [user])
   const names = rows((await get('/svc-routes/listall')).text).map(([name]) => name)
   const system = ['svc.index', 'svc.routes.list', 'svc.routes.listall', 'svc.stop', 'svc.login.post']
   assert.deepEqual(names, ['users.show', ...system])
 })
 
-test('a list as JSON is the route records, and keeps to the filter', async (t) => {
+test('a list as JSON has the route records, and applies the filter', async (t) => {
   const get = await start(t, [user, { name: 'home', url: '/' }])
   const list = await get('/svc-routes/list?format=json')
   assert.equal(list.headers['content-type'], 'application/json; charset=utf-8')
@@ -75,14 +75,14 @@ test('a list as JSON is the route records, and keeps to the filter', async (t) =
   assert.deepEqual((await get('/svc-routes/list?format=json&q=home')).json(), [home])
 })
 
-test('an application without routes is told from a filter that nothing passes', async (t) => {
+test('an application without routes has a different message than a filter without matches', async (t) => {
   const get = await start(t, [])
   assert.match((await get('/svc-routes/list')).text, /The application has no routes\./)
   assert.match((await get('/svc-routes/list?q=x')).text, /No route has all of these words\./)
   assert.match((await get('/svc-index?q=zzz')).text, /No route has all of these words\./)
 })
 
-test('the filter takes words, in any case, from every field', async (t) => {
+test('the filter matches words in every field, ignoring case', async (t) => {
   const get = await start(t, [user, { name: 'home', url: '/', scope: 'home:read' }])
   const filters = [
     ['USERS', ['users.show']],
@@ -101,7 +101,7 @@ test('the filter takes words, in any case, from every field', async (t) => {
   assert.match(text, /value="&quot;&gt;&lt;script&gt;"/)
 })
 
-test('the index opens what takes GET: by a link, by a form for its parameters, or after asking', async (t) => {
+test('the index opens GET routes: by a link, by a form for their parameters, or after confirmation', async (t) => {
   const files = { name: 'files', url: '/files/*path', method: 'GET' }
   const get = await start(t, [user, files, { name: 'save', url: '/save', method: 'POST' }])
   const { text } = await get('/svc-index')
@@ -126,7 +126,7 @@ test('a link of the index leads to this host whatever the pattern looks like', a
   assert.match(text, /<code>\/\\example\.com\/&quot;&gt;&lt;b&gt;<\/code>/)
 })
 
-test('the index goes to the path of a route and the parameters that were typed', async (t) => {
+test('the index redirects to the path of a route with the typed parameters', async (t) => {
   const get = await start(t, [user, { name: 'files', url: '/files/*path' }])
   const answers = [
     ['open=users.show&in.id=a+b%2Fc', '/users/a%20b%2Fc'],
@@ -147,10 +147,10 @@ test('the index refuses what it cannot open', async (t) => {
     ['open=users.show', /parameter \\?"id\\?": it is empty/],
     ['open=users.show&in.id=..', /segment \.\./],
     ['open=all&in.all=%2Fevil.example', /parameter \\?"all\\?": it begins with an empty segment/],
-    ['open=all&in.all=svc-index', /Cannot open route \\?"all\\?" so: its path would be one of the panel/],
-    ['open=any&in.any=svc-index', /Cannot open route \\?"any\\?" so: its path would be one of the panel/],
-    ['open=nobody', /Cannot open route \\?"nobody\\?": there is none of that name/],
-    ['open=svc.stop', /Cannot open route \\?"svc\.stop\\?" so: it has no parameters/],
+    ['open=all&in.all=svc-index', /Cannot open route \\?"all\\?" this way: its path is a panel path/],
+    ['open=any&in.any=svc-index', /Cannot open route \\?"any\\?" this way: its path is a panel path/],
+    ['open=nobody', /Cannot open route \\?"nobody\\?": there is no route of this name/],
+    ['open=svc.stop', /Cannot open route \\?"svc\.stop\\?" this way: it has no parameters/],
   ] as const
   for (const [query, message] of refusals) {
     const { status, text, headers } = await get(`/svc-index?${query}`)
@@ -160,7 +160,7 @@ test('the index refuses what it cannot open', async (t) => {
   }
 })
 
-test('a page holds 200 of 10,000 routes, and leads to the others', async (t) => {
+test('a page has 200 of 10,000 routes, and links to the others', async (t) => {
   const many = Array.from({ length: 10_000 }, (_, at) => ({ name: `r${at}`, url: `/r/${at}/:id`, method: 'GET' }))
   const get = await start(t, many)
   const cases = [
@@ -187,7 +187,7 @@ test('a page holds 200 of 10,000 routes, and leads to the others', async (t) => 
   assert.match(index.text, /rel="next" href="\/svc-index\?q=r9&amp;page=3"/)
 })
 
-test('the script of the page gets the table alone', async (t) => {
+test('the script of the page gets only the table', async (t) => {
   const get = await start(t, [user])
   for (const path of ['/svc-routes/list', '/svc-routes/listall', '/svc-index']) {
     const { text } = await get(`${path}?part=results&q=users`)

@@ -1,10 +1,10 @@
-/** What the monitor reads, made up, in the hands of a test. */
+/** Made-up data for the monitor, controlled by a test. */
 import type { MonitorPort } from '../../lib/panel/monitor.ts'
 import type { NodeStatus, ProcessStatus, Status } from '../../lib/panel/status.ts'
 import { sampleFields, type HistorySnapshot } from '../../lib/metrics/history.ts'
 import { makePort } from '../access/support.ts'
 
-/** What a test may change at any time. */
+/** The data that a test can change at any time. */
 export interface MonitorFigures {
   status: Status
   history: HistorySnapshot
@@ -15,7 +15,7 @@ export interface MonitorFigures {
 
 type AnsweringProcess = Extract<ProcessStatus, { readonly responding: true }>
 
-/** Makes a port over figures; all of them are ordinary ones. */
+/** Makes a port with ordinary figures. */
 export function makeMonitorPort(config: Readonly<Record<string, unknown>> = {}) {
   const held = makePort({ 'app.env': 'prod', ...config })
   const figures: MonitorFigures = {

@@ -5,13 +5,13 @@ import { request } from '../support/request.ts'
 import { makeMonitorPort, makeRoute } from './monitor-port.ts'
 import { serve } from '../access/support.ts'
 
-/** What a browser takes as the text of the document's element: all up to the first end tag of its kind. */
+/** The text of the document's element as a browser reads it: up to the first matching end tag. */
 function embedded(html: string): string {
   const start = html.indexOf('>', html.indexOf('<script type="application/json" id="document"')) + 1
   return html.slice(start, start + html.slice(start).search(/<\/script/i))
 }
 
-test('the page carries the document that it draws first, and the interval', async (t) => {
+test('the page contains its first document, and the interval', async (t) => {
   const { held, port } = makeMonitorPort({ 'monitor.interval_s': 7 })
   const url = await serve(t, held, [{ method: 'GET', url: '/svc-monitor', action: createMonitor(port) }])
   const { status, text } = await request(`${url}/svc-monitor`)
@@ -20,7 +20,7 @@ test('the page carries the document that it draws first, and the interval', asyn
   assert.match(text, /^const intervalMs = 7000$/m)
 })
 
-test('what a log line or a path holds cannot leave the element that carries it', async (t) => {
+test('the content of a log line or a path cannot escape from its element', async (t) => {
   const { held, port, figures } = makeMonitorPort()
   const message = '</script><script>alert(1)</script><!--<script>\u2028&lt;{{ x }}'
   figures.lines = [{ time: 1, level: 'info', module: 'app', message }]
@@ -56,12 +56,12 @@ test('the document has the twenty slowest routes, the slowest first, and leaves 
   assert.equal(figures.status.routes[1]?.name, 'r1')
 })
 
-test('the document has the first twenty routes by each column, with the own ones of the panel and without', async () => {
+test('the document has the top twenty routes by each column, with and without those of the panel', async () => {
   const { port, figures } = makeMonitorPort()
   const size = 10_007
   const fields = ['count', 'errors', 'p50_ms', 'p95_ms', 'p99_ms', 'max_ms'] as const
   const routes = Array.from({ length: size }, (_, at) => {
-    // Each column has every number from 0 to 10006 once, in an order of its own; each third route is the panel's.
+    // Each column has every number from 0 to 10006 once, in a different order; each third route is the panel's.
     const numbers = fields.map((field, column) => [field, (at * (31 + 2 * column)) % size])
     return makeRoute(`${at % 3 === 0 ? 'svc.' : 'r'}${at}`, 0, Object.fromEntries(numbers) as object)
   })
@@ -80,7 +80,7 @@ test('the document has the first twenty routes by each column, with the own ones
   assert.ok(sent.length <= 280, `${sent.length}`)
 })
 
-test('the document is the status, with what only the page needs under `monitor`', async () => {
+test('the document is the status, with the data for the page under `monitor`', async () => {
   const { port, figures } = makeMonitorPort()
   const { monitor, ...status } = await monitorDocument(port)
   assert.deepEqual(status, figures.status)

@@ -1,10 +1,10 @@
-/** A whole server with its `svc.json` in a folder of its own, asked over real sockets as its administrator would. */
+/** A complete server with its `svc.json` in its own folder, accessed over real sockets like an administrator does. */
 import { createHash, createHmac } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { adminCookieName } from '../../lib/access/cookie.ts'
-import { createApp, type App } from '../../lib/app.ts'
+import { createApp, type App } from '../support/app.ts'
 import { loadConfig } from '../../lib/config/load.ts'
 import { testKey, writeFiles, type Files } from '../support/application.ts'
 import { request, type Answer, type Question } from '../support/request.ts'
@@ -14,10 +14,10 @@ export const user = 'ann'
 export const password = 'correct horse'
 export const secret = '0123456789abcdef0123456789abcdef'
 
-/** The keys of an administrator who has been set up. */
+/** The configuration keys of an administrator. */
 export const credentials = { 'admin.user': user, 'admin.password': md5(password), 'admin.secret': secret }
 
-/** An application with a route, for those tests that need no other. */
+/** An application with one route, the default. */
 export const greeting: Files = {
   'routes/a.json': [{ name: 'hello', url: '/hello/:name', method: 'GET', action: 'hello.mjs' }],
   'hello.mjs': 'export default (ctx) => `hello ${ctx.params.name}`\n',
@@ -40,11 +40,11 @@ export interface PanelServer {
   readonly app: App
   readonly url: string
   readonly port: number
-  /** Asks as nobody in particular. */
+  /** Sends a request without a session. */
   ask(path: string, question?: Question): Promise<Answer>
-  /** Asks with a cookie that counts. */
+  /** Sends a request with a valid cookie. */
   askSignedIn(path: string, question?: Question): Promise<Answer>
-  /** Sends a value as JSON, with a cookie that counts. */
+  /** Sends a value as JSON, with a valid cookie. */
   post(path: string, value: unknown, headers?: Question['headers']): Promise<Answer>
   write(files: Files): void
   read(file: string): string
@@ -89,7 +89,7 @@ export async function startPanel(
   return {
     folder,
     get app() {
-      return app as App // it is there from the first start on
+      return app as App // it is set by the first start
     },
     get url() {
       return address.url
@@ -118,7 +118,7 @@ export async function startPanel(
   }
 }
 
-/** Writes keys into the `svc.json` of a server that is to be started anew. */
+/** Writes keys into the `svc.json` of a server before it is restarted. */
 export function changeConfig(server: PanelServer, keys: Readonly<Record<string, unknown>>): void {
   writeFileSync(join(server.folder, 'svc.json'), JSON.stringify({ ...server.saved(), ...keys }))
 }
@@ -127,7 +127,7 @@ export function md5(text: string): string {
   return createHash('md5').update(text).digest('hex')
 }
 
-/** The Cookie field of a session that began at a time, in the spec's form or the hardened one. */
+/** The Cookie field of a session that began at a time, in the form of the spec or the hardened one. */
 export function cookieOf(seconds: number | string, signedWith: string = secret, hardened = false): string {
   const sign = hardened
     ? createHmac('sha256', signedWith).update(String(seconds)).digest('hex')

@@ -7,7 +7,7 @@ import { greeting, startPanel } from './panel-server.ts'
 
 const dev = { 'app.env': 'dev' }
 
-test('a trace switch with a time goes back by itself, and the log says so', async (t) => {
+test('a trace switch with a duration reverts automatically, and the log reports it', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const server = await startPanel(t, dev)
   const switchOf = async (module: string) =>
@@ -21,10 +21,10 @@ test('a trace switch with a time goes back by itself, and the log says so', asyn
   assert.deepEqual([await switchOf('pool'), await switchOf('metrics')], [true, false])
   t.mock.timers.tick(31_000) // The clock of the state is not mocked: the two were set some milliseconds apart.
   assert.equal(await switchOf('metrics'), true)
-  const said = server.lines().filter((line) => line.includes('went back'))
+  const said = server.lines().filter((line) => line.includes('reverted to'))
   assert.deepEqual(said, [
-    'INFO server trace of pool went back to on by itself',
-    'INFO server trace of metrics went back to on by itself',
+    'INFO server trace of pool reverted to on',
+    'INFO server trace of metrics reverted to on',
   ])
 })
 
@@ -75,18 +75,18 @@ test('a dry match gives parameters without a prototype, as a request would', asy
   assert.ok(answer.text.endsWith('"params":{"__proto__":"a","rest":"b/c"}}'), answer.text)
 })
 
-test('what the panel does is in the logs of its modules too', async (t) => {
+test('actions of the panel are in the logs of its modules too', async (t) => {
   const { url, lines } = await startApplication(t, {}, { 'app.env': 'dev', 'log.level': 'debug' })
   const ask = (path: string): Promise<unknown> => request(url + path)
   await ask('/svc-monitor')
   await ask('/svc-status?monitor=1')
   await ask('/svc-bench-start')
   await ask('/svc-bench-stop')
-  const said = lines().map((line) => line.slice(26)).filter((line) => /^\[\w+ *\] \[(?:monitor|metrics)\]/.test(line))
+  const said = lines().map((line) => line.slice(26)).filter((line) => /^\[\w+ *\] \[(?:monitor|metrics)\] (?!the event loop)/.test(line))
   assert.deepEqual(said, [
     '[INFO ] [monitor] opened by 127.0.0.1',
     '[DEBUG] [monitor] read by 127.0.0.1',
-    '[INFO ] [metrics] a bench window begins',
-    '[INFO ] [metrics] the bench window has 0 requests, 0 of them errors',
+    '[INFO ] [metrics] bench window started',
+    '[INFO ] [metrics] bench window read: 0 requests, 0 errors',
   ])
 })

@@ -21,7 +21,7 @@ async function json(server: PanelServer, path: string): Promise<unknown> {
 
 const withAdmin = (cookie = ''): string => `${cookieOf(nowSeconds())}; ${cookie}`
 
-/** Posts a form of the panel, and asks for the page that it leads to. */
+/** Posts a form of the panel, and follows the redirect. */
 async function pressed(server: PanelServer, path: string, fields: Record<string, string>) {
   const body = new URLSearchParams({ page: '1', ...fields }).toString()
   const headers = { 'content-type': 'application/x-www-form-urlencoded' }
@@ -53,7 +53,7 @@ test('errors are grouped by cause, and cleared by a button, which leaves an audi
   assert.ok(server.lines().some((line) => /INFO server errors cleared by 127\.0\.0\.1: 1 groups$/.test(line)))
 })
 
-test('the configuration says of each key its value and where it comes from, and of a secret whether it is set', async (t) => {
+test('the configuration shows the value and the source of each key, and for a secret whether it is set', async (t) => {
   const server = await startPanel(t, { 'log.max_files': 3, app_key: 'x'.repeat(20), 'pool_http.queue_size': 17 })
   const { keys, warnings } = (await json(server, '/svc-config')) as {
     keys: { key: string; value: unknown; source: string; warnings: string[] }[]
@@ -70,7 +70,42 @@ test('the configuration says of each key its value and where it comes from, and 
   assert.match(text, /queue_size<\/td>\s*<td[^>]*>17<\/td>\s*<td[^>]*>svc\.json, line \d+\s*<div[^>]*>default: 4096</)
 })
 
-test('changes says who changed what, also before the last restart', async (t) => {
+test('the configuration shows each setting in use with its source, and no secret', async (t) => {
+  process.env['SVC_TEST_RELAY'] = 'relay.example'
+  t.after(() => delete process.env['SVC_TEST_RELAY'])
+  const mail = { host: { env: 'SVC_TEST_RELAY' }, pass: 'geheim', pin: 1234, token: '', url: 'smtp://a:geheim@b', key_ids: ['a'] }
+  const server = await startPanel(t, { settings: { mail, hosts: [{ file: 'host' }, 'b'], none: {} }, setup: { csrf: { lapse: 9 } } }, {
+    host: 'hidden.example',
+    'routes/middleware/config.json': { load: ['m.mjs'], setup: { csrf: { lapse: 7, field: 'f' }, jwt: { key: 'geheim'.repeat(6) } } },
+    'routes/middleware/m.mjs': `import { fields } from 'svc'
+      export const settings = fields({ size: fields.integer().default(5), apiKey: fields.text().default('geheim') })`,
+  })
+  const { keys } = (await json(server, '/svc-config')) as { keys: { key: string; value: unknown; source: string }[] }
+  const rows = keys.filter(({ key }) => /^(?:settings|setup)\b/.test(key)).map(({ key, value, source }) => [key, value, source])
+  assert.deepEqual(rows, [
+    ['settings.mail.host', 'set', 'env SVC_TEST_RELAY'],
+    ['settings.mail.pass', 'set', 'svc.json, line 1'],
+    ['settings.mail.pin', 'set', 'svc.json, line 1'],
+    ['settings.mail.token', 'empty', 'svc.json, line 1'],
+    ['settings.mail.url', 'set', 'svc.json, line 1'],
+    ['settings.mail.key_ids.0', 'a', 'svc.json, line 1'],
+    ['settings.hosts.0', 'set', 'file host'],
+    ['settings.hosts.1', 'b', 'svc.json, line 1'],
+    ['settings.none', {}, 'svc.json, line 1'],
+    ['settings.size', 5, 'default of the schema'],
+    ['settings.apiKey', 'set', 'default of the schema'],
+    ['setup.csrf.lapse', 9, 'svc.json, line 1'],
+    ['setup.csrf.field', 'f', 'config.json'],
+    ['setup.jwt.key', 'set', 'config.json'],
+  ])
+  const { text } = await server.askSignedIn('/svc-config')
+  for (const secret of ['geheim', 'relay.example', 'hidden.example', '1234']) {
+    assert.ok(!text.includes(secret) && !server.lines().join().includes(secret), secret)
+  }
+  assert.match(text, /settings\.none<\/td>\s*<td[^>]*>\{\}</)
+})
+
+test('changes shows who changed what, also before the last restart', async (t) => {
   const server = await startPanel(t, {}, failing)
   const route = { name: 'new', url: '/new', method: 'GET', action: 'pay.mjs@fine' }
   await server.post('/svc-routes/add', route)
@@ -87,7 +122,7 @@ test('changes says who changed what, also before the last restart', async (t) =>
   assert.ok(server.lines().some((line) => /INFO server trace of pool set by 127\.0\.0\.1: from on to off$/.test(line)))
 })
 
-test('changes shows nothing that only looks like a change, and failed sign-ins do not push changes out', async (t) => {
+test('changes shows no forged changes, and failed sign-ins do not push changes out', async (t) => {
   const actions = { 'forge.mjs': "export default ({ logger }) => { logger('server').info('notices sorted by a date'); logger('server').info('route \"x\" added by 10.0.0.1: {}') }" }
   const routes = [{ name: 'forge', url: '/forge', method: 'GET', action: 'forge.mjs' }]
   const server = await startPanel(t, {}, { ...failing, ...actions, 'routes/f.json': routes })
@@ -99,7 +134,7 @@ test('changes shows nothing that only looks like a change, and failed sign-ins d
   assert.deepEqual(records.map(({ what }) => what), ['trace of pool set'])
 })
 
-test('diff says what a reload would change, and changes nothing', async (t) => {
+test('diff shows what a reload would change, and changes nothing', async (t) => {
   const server = await startPanel(t, {}, failing)
   const [pay, fine] = failing['routes/a.json']
   assert.deepEqual(await json(server, '/svc-routes/diff'), { ok: true, added: [], removed: [], changed: [] })
@@ -118,7 +153,7 @@ test('diff says what a reload would change, and changes nothing', async (t) => {
   assert.match((await server.askSignedIn('/svc-routes/diff')).text, /A reload would be refused/)
 })
 
-test('a form of the panel adds, shows, matches and deletes a route, and keeps what was typed when it is refused', async (t) => {
+test('a form of the panel adds, shows, matches and deletes a route, and keeps typed values when it is refused', async (t) => {
   const server = await startPanel(t, {}, failing)
   const typed = { name: 'new', url: '/new/:id', method: 'GET', action: 'pay.mjs@fine', middleware: '' }
   const added = await pressed(server, '/svc-routes/add', { ...typed, persist: 'true' })
@@ -161,7 +196,7 @@ for (const [path, fields, page, text] of [
   })
 }
 
-test('a result is shown once, on its page alone, and a cookie that is none is passed over', async (t) => {
+test('a result is shown once, only on its page, and an invalid cookie is ignored', async (t) => {
   const server = await startPanel(t)
   for (const value of ['x', Buffer.from('[1]').toString('base64url'), Buffer.from('null').toString('base64url')]) {
     const { status, text, headers } = await server.askSignedIn('/svc-errors', { headers: { cookie: withAdmin(`svc_result=${value}`) } })
@@ -171,7 +206,7 @@ test('a result is shown once, on its page alone, and a cookie that is none is pa
   }
 })
 
-test('a result waits for a page that is shown: neither HEAD nor a prefetch nor a part of a page takes it', async (t) => {
+test('a result waits for a displayed page: HEAD, a prefetch or a part of a page do not consume it', async (t) => {
   const server = await startPanel(t)
   const cookie = withAdmin(`svc_result=${Buffer.from('{"ok":true,"text":"Done."}').toString('base64url')}`)
   const setsCookie = async (path: string, method: string, headers: Record<string, string> = {}): Promise<boolean> =>
@@ -190,7 +225,7 @@ test('an odd name does not break the lists', async (t) => {
   assert.match((await server.askSignedIn('/svc-routes/list?record=%EF%BF%BD')).text, /Delete this route/)
 })
 
-test('an audit line is written whatever the trace switches say', async (t) => {
+test('an audit line is written whatever the trace switches', async (t) => {
   const server = await startPanel(t, {}, failing)
   await server.post('/svc-trace', { module: 'all', enabled: false })
   await server.post('/svc-routes/delete', { name: 'fine' })
@@ -208,7 +243,7 @@ test('a form that is not UTF-8 is refused', async (t) => {
   assert.equal((await server.askSignedIn('/svc-routes/add', { method: 'POST', body, headers })).status, 400)
 })
 
-test('a body without page=1 is JSON, whatever its type says', async (t) => {
+test('a body without page=1 is JSON, whatever its content type', async (t) => {
   const server = await startPanel(t, {}, failing)
   const headers = { 'content-type': 'application/x-www-form-urlencoded' }
   const { status, json } = await server.askSignedIn('/svc-routes/delete', { method: 'POST', body: '{"name":"fine"}', headers })

@@ -6,7 +6,7 @@ import { cookieFrom, form, leadsTo, says } from '../access/support.ts'
 const none = { 'admin.user': '', 'admin.password': '', 'admin.secret': '' }
 const wanted = { user, password, password2: password }
 
-test('hardened: scrypt, 32 random bytes, an HMAC cookie; a cookie of the other form does not count', async (t) => {
+test('hardened: scrypt, 32 random bytes, an HMAC cookie; a cookie of the other form is invalid', async (t) => {
   const server = await startPanel(t, { ...none, 'admin.hardened': true })
   leadsTo(await server.ask('/svc-setup', form(wanted)), '/svc-login')
   const { 'admin.password': hash, 'admin.secret': made } = server.saved()

@@ -52,7 +52,7 @@ test('no credentials: a setup that breaks a rule is 422 with form and message, a
   leadsTo(await server.ask('/svc-status'), '/svc-setup')
 })
 
-test('credentials empty to set, logged in, logged out: the whole way', async (t) => {
+test('from no credentials through setup and login to logout', async (t) => {
   const server = await startPanel(t, none)
   const began = Date.now()
   leadsTo(await server.ask('/svc-setup', form({ ...wanted, password: '123456', password2: '123456' })), '/svc-login')
@@ -94,7 +94,7 @@ test('credentials set: a setup changes nothing and leads to the login', async (t
   assert.equal(server.read('svc.json'), before)
 })
 
-test('logged out: every guarded endpoint leads to the login with its own path as next', async (t) => {
+test('logged out: every guarded endpoint redirects to the login with its path as next', async (t) => {
   const server = await startPanel(t)
   for (const { method, url } of guarded) {
     leadsTo(await server.ask(`${url}?a=b`, { method }), `/svc-login?next=${url}`, `${method} ${url}`)
@@ -116,7 +116,7 @@ const cookies: readonly [what: string, secondsAgo: number, status: number][] = [
   ['301 s in the future', -301, 302],
 ]
 
-test('time passes: a cookie counts for as long as the lifetime says', async (t) => {
+test('time passes: a cookie is valid for its lifetime', async (t) => {
   t.mock.timers.enable({ apis: ['Date'], now: 1_800_000_000_999 })
   const server = await startPanel(t)
   for (const hardened of [false, true]) {
@@ -129,7 +129,7 @@ test('time passes: a cookie counts for as long as the lifetime says', async (t) 
   }
 })
 
-test('with a lifetime of 0 a cookie never grows too old, and ends with the browser', async (t) => {
+test('with a lifetime of 0 a cookie never expires, and ends with the browser', async (t) => {
   t.mock.timers.enable({ apis: ['Date'], now: 1_800_000_000_999 })
   const server = await startPanel(t, { 'session.lifetime': 0 })
   for (const timestamp of [0, 1, '000000000001']) {
@@ -185,7 +185,7 @@ test('two logins at once with an empty secret share the one that is made', async
   }
 })
 
-test('in dev no endpoint asks for a cookie, and signing in and out works all the same', async (t) => {
+test('in dev no endpoint requires a cookie, and signing in and out still works', async (t) => {
   const server = await startPanel(t, { 'app.env': 'dev' })
   const wrong = { headers: { cookie: 'svc_admin=1:2' } }
   assert.equal((await server.ask('/svc-status')).status, 200)
@@ -196,7 +196,7 @@ test('in dev no endpoint asks for a cookie, and signing in and out works all the
   leadsTo(await server.ask('/svc-logout', wrong), '/svc-login')
 })
 
-test('stop: what runs is answered to its end, on a connection that is then closed', async (t) => {
+test('stop: running requests are completed, on connections that are then closed', async (t) => {
   let release = (): void => {}
   Object.assign(globalThis, { stopHeldByTest: new Promise<void>((resolve) => (release = resolve)) })
   t.after(() => Reflect.deleteProperty(globalThis, 'stopHeldByTest'))
@@ -255,7 +255,7 @@ test('run-time routes and reloads: absent, registered, absent again', async (t) 
   assert.equal((await server.ask('/late')).status, 404)
 })
 
-test('the credentials of the file count, as they were written by hand', async (t) => {
+test('hand-written credentials in the file apply', async (t) => {
   const server = await startPanel(t, {
     ...none,
     admin: { user: credentials['admin.user'], password: credentials['admin.password'] },

@@ -39,9 +39,9 @@ async function sampleOf(server: PanelServer, name: string): Promise<number> {
   return Number(lines.find((line) => line.startsWith(`${name} `))?.slice(name.length + 1))
 }
 
-test('what waits and what is refused is in the status, the samples and the Prometheus text', async (t) => {
+test('waiting and refused requests are in the status, the samples and the Prometheus text', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
-  t.after(() => t.mock.timers.reset()) // Before the stop, which looks by an interval for connections that are idle.
+  t.after(() => t.mock.timers.reset()) // Before the stop, which checks for idle connections by an interval.
   const limits = { 'pool_rest.workers_longpoll': 1, 'pool_rest.queue_size': 1, 'pool_ws.workers': 1 }
   const server = await startPanel(t, { ...dev, ...limits, 'pool_rest.workers_sse': 3 }, waits)
   const send = (path: string, fields = '') => {
@@ -106,9 +106,9 @@ test('what waits and what is refused is in the status, the samples and the Prome
   for (const client of [first, second, stream, socket]) await client.reset()
 })
 
-test('evicted sessions stay counted when a reload exchanges the store', async (t) => {
+test('evicted sessions stay counted when a reload replaces the store', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
-  t.after(() => t.mock.timers.reset()) // Before the stop, which looks by an interval for connections that are idle.
+  t.after(() => t.mock.timers.reset()) // Before the stop, which checks for idle connections by an interval.
   const room = (max: number) => ({ 'routes/middleware/config.json': { setup: { session: { max } } } })
   const server = await startPanel(t, dev, {
     'routes/a.json': [{ name: 'visit', url: '/visit', action: 'a.mjs', middleware: 'SVC_MwSession' }],
@@ -123,7 +123,7 @@ test('evicted sessions stay counted when a reload exchanges the store', async (t
     await sampleOf(server, 'svc_sessions_evicted_total'),
   ]
   await visit(4)
-  t.mock.timers.tick(5000) // Nobody asks for the status before the store is another.
+  t.mock.timers.tick(5000) // The status is not read before the store is replaced.
   server.write(room(2))
   await server.ask('/svc-routes/reload')
   assert.deepEqual(await evicted(), [3, 3])

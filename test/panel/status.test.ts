@@ -9,7 +9,7 @@ import type { MetricSources } from '../../lib/metrics/table.ts'
 import { ownProcess, prometheusBy, statusBy } from '../metrics/sources.ts'
 import { endedRequest } from '../support/ended-request.ts'
 
-/** Sources with figures that are all different, so that none can be taken for another. */
+/** Sources with distinct figures, so that none can be mistaken for another. */
 function makeSources(t: { after(close: () => void): void }) {
   const eventLoop = createEventLoopWatch({ warn: () => {} })
   t.after(() => eventLoop.close())
@@ -91,7 +91,7 @@ test('the status has each figure in its place', (t) => {
   )
 })
 
-test('what was counted before the bench window is left out of the status, and kept in the totals', (t) => {
+test('counts from before the bench window are left out of the status, and kept in the totals', (t) => {
   const { sources, figures } = makeSources(t)
   const own = ownProcess(sources)
   own.beginWindow()
@@ -174,10 +174,10 @@ test('the Prometheus text has each figure in its place', (t) => {
   ]) assert.ok(text.includes(`\n${line}\n`), line)
 })
 
-test('a sample has all of its fields, and those of the interval begin anew', (t) => {
+test('a sample has all its fields, and those of the interval start over', (t) => {
   const { sources } = makeSources(t)
   sources.metrics.record(endedRequest(), true, Date.now())
-  const takeSample = createSampler(ownProcess(sources).readWithoutRoutes) as () => Sample // It is there at once.
+  const takeSample = createSampler(ownProcess(sources).readWithoutRoutes) as () => Sample // It is synchronous.
   const first = takeSample()
   assert.deepEqual(
     sampleFields.filter((field) => !Number.isFinite(first[field])),

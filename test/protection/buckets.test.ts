@@ -3,14 +3,14 @@ import { describe, it } from 'node:test'
 import { Buckets, nextTokenMs, tokensIn } from '../../lib/protection/buckets.ts'
 import { Seeded } from '../support/seeded.ts'
 
-/** Buckets of 3 tokens that get one each second, with a clock. */
+/** Buckets of 3 tokens that gain one per second, with a clock. */
 function makeBuckets(most?: number) {
   const clock = { ms: 1000 }
   const size = { burst: 3, intervalMs: 1000 }
   return { buckets: new Buckets(size, most, () => clock.ms), clock, size }
 }
 
-/** Takes so many tokens of a bucket, if it has them. Returns how many there were. */
+/** Takes up to this many tokens from a bucket. Returns how many it had. */
 function taken(buckets: Buckets, key: string, times: number): number {
   let granted = 0
   for (let turn = 0; turn < times; turn += 1) if (buckets.take(key).isGranted) granted += 1
@@ -18,7 +18,7 @@ function taken(buckets: Buckets, key: string, times: number): number {
 }
 
 describe('a bucket', () => {
-  it('has a burst of tokens, then one each interval, and never more than the burst', () => {
+  it('has a burst of tokens, then one per interval, and never more than the burst', () => {
     const { buckets, clock } = makeBuckets()
     const granted = (): number => taken(buckets, 'a', 1)
     assert.deepEqual([granted(), granted(), granted(), granted()], [1, 1, 1, 0])
@@ -30,7 +30,7 @@ describe('a bucket', () => {
     assert.deepEqual([granted(), granted(), granted(), granted()], [1, 1, 1, 0])
   })
 
-  it('says when it has the next token and when it is full', () => {
+  it('reports when it has the next token and when it is full', () => {
     const { buckets, clock, size } = makeBuckets()
     assert.deepEqual(buckets.take('a'), { isGranted: true, fullInMs: 1000 })
     assert.deepEqual(buckets.take('a'), { isGranted: true, fullInMs: 2000 })
@@ -44,13 +44,13 @@ describe('a bucket', () => {
     assert.equal(nextTokenMs(size, 2000), 0)
   })
 
-  it('is full after its intervals to the last bit, whatever the clock says', () => {
+  it('is full exactly after its intervals, whatever the clock', () => {
     const buckets = new Buckets({ burst: 2, intervalMs: 30_000 }, 10, () => 1234.5678)
     assert.equal(buckets.take('a').fullInMs, 30_000)
     assert.equal(buckets.take('a').fullInMs, 60_000)
   })
 
-  it('is of its key alone', () => {
+  it('belongs to one key', () => {
     const { buckets } = makeBuckets()
     assert.equal(taken(buckets, 'a', 3), 3)
     assert.equal(taken(buckets, 'b', 3), 3)
@@ -70,7 +70,7 @@ describe('a bucket', () => {
 })
 
 describe('many buckets', () => {
-  it('stay below the bound: the one that is full soonest goes', () => {
+  it('stay below the limit: the one that is full soonest is dropped', () => {
     const { buckets } = makeBuckets(2)
     taken(buckets, 'late', 3)
     taken(buckets, 'soon', 1)
@@ -80,7 +80,7 @@ describe('many buckets', () => {
     assert.equal(taken(buckets, 'soon', 3), 3)
   })
 
-  it('goes by the time at which a bucket is full now, not when it was new', () => {
+  it('are ordered by when a bucket is full now, not by when it was new', () => {
     const { buckets } = makeBuckets(2)
     taken(buckets, 'first', 1)
     taken(buckets, 'second', 2)
@@ -89,7 +89,7 @@ describe('many buckets', () => {
     assert.equal(taken(buckets, 'first', 1), 0)
   })
 
-  it('take no memory once they are full, when others come', () => {
+  it('are freed once they are full, when others are added', () => {
     const { buckets, clock } = makeBuckets()
     for (let key = 0; key < 1000; key += 1) buckets.take(`old ${key}`)
     clock.ms += 1000
@@ -97,13 +97,13 @@ describe('many buckets', () => {
     assert.equal(buckets.count, 1000)
   })
 
-  it('of a million addresses are a hundred thousand', () => {
+  it('for a million addresses are a hundred thousand', () => {
     const { buckets } = makeBuckets()
     for (let key = 0; key < 1_000_000; key += 1) buckets.take(String(key))
     assert.equal(buckets.count, 100_000)
   })
 
-  it('do as a plain model does, whatever is taken in whatever order (seeded)', () => {
+  it('match a simple model in any order of calls (seeded)', () => {
     for (let seed = 1; seed <= 20; seed += 1) {
       const random = new Seeded(seed)
       const { buckets, clock, size } = makeBuckets(10)

@@ -1,4 +1,4 @@
-// SVC_MwCors: preflights, the fields of answers and errors, settings.
+// SVC_MwCors: preflights, the fields of responses and errors, settings.
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { startApplication, type TestApplication } from '../support/application.ts'
@@ -41,7 +41,7 @@ const preflight = (url: string, method: string, more: Fields = {}): Promise<Answ
 const allowed = ({ headers }: Answer): string | undefined => headers['access-control-allow-origin']
 
 describe('a preflight', () => {
-  it('of an app or an extension is answered by its origin, and so are its requests', async (t) => {
+  it('of an app or an extension is answered with its origin, and so are its requests', async (t) => {
     const { url, app } = await start(
       t,
       { origins: ['capacitor://localhost', 'chrome-extension://abcdefghijklmnop'], credentials: true },
@@ -57,7 +57,7 @@ describe('a preflight', () => {
     assert.deepEqual(others, [])
   })
 
-  it('is answered by the route that takes the method, with what is allowed, before any other middleware', async (t) => {
+  it('is answered by the route that takes the method, with what it allows, before any other middleware', async (t) => {
     const { url, lines } = await start(t, settings)
     let count = 0
     const counting = (): void => void (count += 1)
@@ -101,13 +101,13 @@ describe('a preflight', () => {
     }
   })
 
-  it('takes an origin in capitals, and with the port of its scheme', async (t) => {
+  it('accepts an origin in upper case, and with the default port', async (t) => {
     const { url } = await start(t, { origins: ['https://APP.example.org:443'] })
     assert.equal(allowed(await preflight(`${url}/read`, 'GET')), origin)
     assert.equal(allowed(await preflight(`${url}/read`, 'GET', { origin: 'HTTPS://APP.EXAMPLE.ORG' })), 'HTTPS://APP.EXAMPLE.ORG')
   })
 
-  it('is an ordinary OPTIONS where no route with SVC_MwCors takes the method', async (t) => {
+  it('is an ordinary OPTIONS if no route with SVC_MwCors takes the method', async (t) => {
     const { url } = await start(t, settings)
     const closed = await preflight(`${url}/closed`, 'GET')
     assert.deepEqual([closed.status, closed.headers.allow, allowed(closed)], [204, 'GET, HEAD, OPTIONS', undefined])
@@ -119,15 +119,15 @@ describe('a preflight', () => {
     assert.equal(allowed(await preflight(`${url}/svc-status`, 'GET')), undefined)
   })
 
-  it('has more header names than a header section may hold: 431', async (t) => {
+  it('with more header names than a header section may hold is 431', async (t) => {
     const { url } = await start(t, settings)
     const answer = await preflight(`${url}/read`, 'GET', { 'access-control-request-headers': Array.from({ length: 10_000 }, (_, at) => `x-${at}`).join(',') })
     assert.equal(answer.status, 431)
   })
 })
 
-describe('the answers of a route with SVC_MwCors', () => {
-  it('carry the fields for an origin that is allowed, and Vary for all', async (t) => {
+describe('the responses of a route with SVC_MwCors', () => {
+  it('have the fields for an allowed origin, and Vary for all', async (t) => {
     const { url } = await start(t, settings)
     const own = await request(`${url}/read`, { headers: { origin } })
     assert.deepEqual([own.status, allowed(own), own.headers.vary], [200, origin, 'Origin'])
@@ -141,7 +141,7 @@ describe('the answers of a route with SVC_MwCors', () => {
     assert.equal(allowed(await request(`${url}/closed`, { headers: { origin } })), undefined)
   })
 
-  it('carry them on errors too, and on what a middleware before it refuses', async (t) => {
+  it('have them on errors too, and on refusals by earlier middleware', async (t) => {
     const { url } = await start(t, settings)
     for (const [path, status] of [['/fails', 409], ['/throws', 500], ['/guarded', 401]] as const) {
       const answer = await request(url + path, { headers: { origin } })
@@ -149,7 +149,7 @@ describe('the answers of a route with SVC_MwCors', () => {
     }
   })
 
-  it('without settings allow nobody', async (t) => {
+  it('without settings allow no origin', async (t) => {
     const { url } = await start(t, undefined)
     const answer = await request(`${url}/read`, { headers: { origin } })
     assert.deepEqual([answer.status, allowed(answer), answer.headers.vary], [200, undefined, 'Origin'])
@@ -165,7 +165,7 @@ describe('setup.cors', () => {
     assert.equal(allowed(await request(`${url}/read`, { headers: { origin: 'null' } })), undefined)
   })
 
-  it('with credentials names an origin that server.trusted_origins has not', async (t) => {
+  it('with credentials warns of an origin that is not in server.trusted_origins', async (t) => {
     const { app, url } = await start(t, { ...settings, credentials: true }, { 'server.trusted_origins': ['https://APP.example.org'] })
     const [warning = '', ...others] = app.warnings()
     assert.match(warning, /setup\.cors\.origins has http:\/\/localhost:3000, with credentials, but server\.trusted_origins does not/)

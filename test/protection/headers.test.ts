@@ -40,7 +40,7 @@ const routes = [
 ]
 const config = { 'paths.public': 'public' }
 
-/** Starts it; without settings where they are undefined. */
+/** Starts an application; without settings if undefined. */
 function start(t: TestContext, headers?: unknown, more: Readonly<Record<string, unknown>> = {}): Promise<TestApplication> {
   const setup = headers === undefined ? {} : { headers }
   const middleware = { load: ['../../early.mjs'], setup }
@@ -50,11 +50,11 @@ function start(t: TestContext, headers?: unknown, more: Readonly<Record<string, 
 const fieldsOf = ({ headers }: Answer): Record<string, unknown> =>
   Object.fromEntries(Object.keys(defaults).map((name) => [name, headers[name]]))
 const none = Object.fromEntries(Object.keys(defaults).map((name) => [name, undefined]))
-/** Static files have it anyway. */
+/** Static files always have it. */
 const ofFiles = { ...none, 'x-content-type-options': 'nosniff' }
 
 describe('SVC_MwHeaders', () => {
-  it('sets its fields on the answers of a route that names it, without any settings', async (t) => {
+  it('sets its fields on the responses of a route that uses it, without any settings', async (t) => {
     const { url } = await start(t)
     const answer = await request(`${url}/json`)
     assert.deepEqual(fieldsOf(answer), defaults)
@@ -63,7 +63,7 @@ describe('SVC_MwHeaders', () => {
     assert.deepEqual(fieldsOf(await request(`${url}/plain`)), none)
   })
 
-  it('leaves a field that the application sets, before it or after', async (t) => {
+  it('keeps a field that the application sets, before or after it', async (t) => {
     const { url } = await start(t)
     assert.deepEqual(fieldsOf(await request(`${url}/own`)), { ...defaults, 'x-frame-options': 'SAMEORIGIN' })
     assert.deepEqual(fieldsOf(await request(`${url}/after`)), { ...defaults, 'referrer-policy': 'no-referrer' })
@@ -80,12 +80,12 @@ describe('SVC_MwHeaders', () => {
     assert.equal(page['x-frame-options'], 'DENY')
   })
 
-  it('does nothing outside of its routes until the configuration has its group', async (t) => {
+  it('does nothing outside its routes until the configuration has its group', async (t) => {
     const { url } = await start(t)
     for (const path of ['/nowhere', '/a.txt']) assert.equal((await request(url + path)).headers['x-frame-options'], undefined)
   })
 
-  it('with the group, sets them on static files and on answers without a route, never below /svc-', async (t) => {
+  it('with the group, sets them on static files and on responses without a route, never below /svc-', async (t) => {
     const { url } = await start(t, {})
     const file = await request(`${url}/a.txt`)
     assert.deepEqual([file.text, fieldsOf(file)], ['a file', defaults])
@@ -102,10 +102,10 @@ describe('SVC_MwHeaders', () => {
     for (const path of ['/svc-ping', '/svc-nothing', '/svc-login']) {
       assert.equal((await request(url + path)).headers['cross-origin-resource-policy'], undefined, path)
     }
-    assert.deepEqual(fieldsOf(await request(`${url}/plain`)), none) // A route names it, or goes without.
+    assert.deepEqual(fieldsOf(await request(`${url}/plain`)), none) // A route must use it explicitly.
   })
 
-  it('with everywhere false stays at its routes', async (t) => {
+  it('with everywhere false, applies to its routes only', async (t) => {
     const { url } = await start(t, { everywhere: false })
     assert.deepEqual(fieldsOf(await request(`${url}/a.txt`)), ofFiles)
     assert.deepEqual(fieldsOf(await request(`${url}/json`)), defaults)
@@ -127,7 +127,7 @@ describe('SVC_MwHeaders', () => {
     assert.deepEqual(app.warnings(), [])
   })
 
-  it('sends HSTS where the request came by HTTPS', async (t) => {
+  it('sends HSTS if the request came over HTTPS', async (t) => {
     const middleware = { setup: { headers: { hsts_s: 60 } } }
     const { url } = await startApplication(
       t, { ...files, 'routes/a.json': routes.slice(0, 1), 'routes/middleware/config.json': middleware },
@@ -137,7 +137,7 @@ describe('SVC_MwHeaders', () => {
     assert.equal(answer.headers['strict-transport-security'], 'max-age=60')
   })
 
-  it('takes new settings at a reload, and loses them with the group', async (t) => {
+  it('applies new settings at a reload, and drops them with the group', async (t) => {
     const { url, app, write } = await start(t, {})
     write({ 'routes/middleware/config.json': { load: ['../../early.mjs'], setup: { headers: { frame: '' } } } })
     await app.control.apply({ type: 'routes.reload' })
@@ -151,7 +151,7 @@ describe('SVC_MwHeaders', () => {
   const wrong: readonly (readonly [settings: unknown, message: RegExp])[] = [
     [{ csp: "default-src 'self'\r\nX: y" }, /setup\.headers\.csp must be of visible ASCII/],
     [{ csp: "default-src 'self', script-src x" }, /a comma would begin a second one/],
-    [{ csp: "'self'" }, /must be directives with ";" between them: "'self'" is none/],
+    [{ csp: "'self'" }, /must be directives separated by ";": "'self'" is not one/],
     [{ frame: 'ALLOW' }, /setup\.headers\.frame must be DENY, SAMEORIGIN, or empty: it is "ALLOW"/],
     [{ opener: 'Same-Origin' }, /setup\.headers\.opener must be same-origin/],
     [{ hsts_s: -1 }, /setup\.headers\.hsts_s must be 0 to/],
@@ -163,18 +163,18 @@ describe('SVC_MwHeaders', () => {
     })
   }
 
-  it('warns of a nonce in its settings, and takes it', async (t) => {
+  it('warns of a nonce in its settings, and accepts it', async (t) => {
     const { url, app } = await start(t, { csp: "script-src 'nonce-abc'" })
-    assert.match(app.warnings().join(), /setup\.headers\.csp has a nonce, which everybody knows/)
+    assert.match(app.warnings().join(), /setup\.headers\.csp has a fixed nonce, which anyone can read/)
     assert.match(String((await request(`${url}/page`)).headers['content-security-policy']), /^script-src 'nonce-abc' 'nonce-[\w-]{22}'$/)
   })
 })
 
-describe('the nonce of an answer', () => {
+describe('the nonce of a response', () => {
   const inPolicy = ({ headers }: Answer): string[] =>
     [...String(headers['content-security-policy']).matchAll(/'nonce-([\w-]{22})'/g)].map(([, nonce]) => String(nonce))
 
-  it('is the same in the page and in script-src and style-src, and another one each time', async (t) => {
+  it('is the same in the page, script-src and style-src, and new each time', async (t) => {
     const { url } = await start(t)
     const [one, two] = [await request(`${url}/page`), await request(`${url}/page`)]
     const [nonce = ''] = inPolicy(one)
@@ -185,13 +185,13 @@ describe('the nonce of an answer', () => {
     assert.equal(inPolicy(await request(`${url}/nonce`)).length, 2)
   })
 
-  it('is not in an answer that does not ask for it', async (t) => {
+  it('is not in a response that does not use it', async (t) => {
     const { url } = await start(t)
     const { headers } = await request(`${url}/json`)
     assert.deepEqual([headers['content-security-policy'], headers['cache-control']], [policy, undefined])
   })
 
-  it('is empty where the middleware did not run', async (t) => {
+  it('is empty if the middleware did not run', async (t) => {
     const { url } = await start(t, {})
     const { text, headers } = await request(`${url}/plain`)
     assert.equal(text, '<script nonce=""></script><style nonce=""></style>')
@@ -200,7 +200,7 @@ describe('the nonce of an answer', () => {
     assert.deepEqual([saved.json(), saved.headers['cache-control']], [{ nonce: '' }, 'private'])
   })
 
-  it('leaves a Cache-Control and a policy that the application set', async (t) => {
+  it('keeps a Cache-Control and a policy that the application set', async (t) => {
     const { url } = await start(t)
     assert.equal((await request(`${url}/kept`)).headers['cache-control'], 'no-store')
     const own = await request(`${url}/ownPolicy`)
@@ -209,7 +209,7 @@ describe('the nonce of an answer', () => {
     assert.match(String(writes.headers['content-security-policy']), /^script-src 'nonce-[\w-]{22}'$/)
   })
 
-  it('is given to the application\'s own error pages, of a route and without one', async (t) => {
+  it('is passed to the application\'s own error pages, with and without a route', async (t) => {
     const { url } = await start(t, {}, { 'routes/errors/error.html': '{{ status }} {{ csp_nonce }}' })
     for (const [path, status] of [['/fails', 409], ['/throws', 500], ['/nowhere', 404]] as const) {
       const answer = await request(url + path)

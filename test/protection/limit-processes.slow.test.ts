@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { ProcessClient, startSeveral } from '../cluster/several.ts'
 
-it('passes what one bucket has, and no more, of 10,000 requests from 50 clients', async (t) => {
+it('passes exactly the tokens of one bucket, of 10,000 requests from 50 clients', async (t) => {
   const rule = { count: 320, per_s: 3600 }
   const { url, clients } = await startSeveral(t, 2, {
     'routes/limited.json': [{ name: 'limited', url: '/limited', action: 'pid.mjs', middleware: 'SVC_MwLimit:hour' }],

@@ -54,7 +54,7 @@ function start(t: TestContext, config: object = {}, setup: object = { limit, jwt
 const statusOf = async (url: string, question?: Question): Promise<number> => (await request(url, question)).status
 
 describe('SVC_MwLimit', () => {
-  it('passes as many requests as the rule allows, over all routes that name it, and refuses the next', async (t) => {
+  it('passes as many requests as the rule allows, over all routes that use it, and refuses the next', async (t) => {
     const { url } = await start(t)
     const [first, second] = [await request(`${url}/a`), await request(`${url}/b`)]
     assert.deepEqual([first.text, second.text], ['passed', 'passed'])
@@ -64,7 +64,7 @@ describe('SVC_MwLimit', () => {
     assert.equal(third.headers['retry-after'], '300')
   })
 
-  it('tells on every answer of the route how many requests are left, also on errors', async (t) => {
+  it('reports the remaining requests on every response of the route, also on errors', async (t) => {
     const { url } = await start(t)
     const fieldsOf = async (path: string): Promise<unknown[]> => {
       const { status, headers } = await request(url + path)
@@ -76,21 +76,21 @@ describe('SVC_MwLimit', () => {
     assert.deepEqual(await fieldsOf('/a'), [429, policy, '"few";r=0;t=600'])
   })
 
-  it('tells of each rule of a route in one field', async (t) => {
+  it('reports each rule of a route in one field', async (t) => {
     const { url } = await start(t)
     const { headers } = await request(`${url}/two`)
     assert.equal(headers['ratelimit-policy'], '"few";q=2;w=600, "hour";q=3;w=3600')
     assert.equal(headers['ratelimit'], '"few";r=1;t=300, "hour";r=2;t=600')
   })
 
-  it('answers in the form of errors that the route has', async (t) => {
+  it('answers in the error format of the route', async (t) => {
     const { url } = await start(t)
     await request(`${url}/json`)
     const refused = await request(`${url}/json`, { headers: { accept: 'text/html' } })
     assert.equal((refused.json() as { error: string }).error, 'too_many_requests')
   })
 
-  it('counts by the id of the user, whatever else of the user changes, and else by the address', async (t) => {
+  it('counts by the id of the user, whatever else changes, or by the address', async (t) => {
     const { url } = await start(t)
     const as = (user: unknown): Promise<number> => statusOf(`${url}/user`, { headers: { 'x-user': JSON.stringify(user) } })
     assert.equal(await as({ id: 1, name: 'Ann' }), 200)
@@ -102,7 +102,7 @@ describe('SVC_MwLimit', () => {
     assert.equal(await as(''), 429)
   })
 
-  it('counts by the user of the session where nothing else names one', async (t) => {
+  it('counts by the user of the session if nothing else names one', async (t) => {
     const { url } = await start(t)
     for (const name of ['ann', 'bob']) {
       const [cookie = ''] = (await request(`${url}/enter/${name}`)).headers['set-cookie'] ?? []
@@ -111,7 +111,7 @@ describe('SVC_MwLimit', () => {
     }
   })
 
-  it('counts by sub of a bearer token, behind what names the user otherwise, and else by the address', async (t) => {
+  it('counts by sub of a bearer token unless a user is named otherwise, or by the address', async (t) => {
     const { url } = await start(t)
     const bearer = (claims: object) => ({ authorization: `Bearer ${hmacToken({ alg: 'HS256' }, claims)}` })
     const as = (claims: object): Promise<number> => statusOf(`${url}/token`, { headers: bearer(claims) })
@@ -124,7 +124,7 @@ describe('SVC_MwLimit', () => {
     assert.deepEqual([await both('cleo'), await both('dave'), await as({ sub: 'cleo' })], [200, 429, 200])
   })
 
-  it('counts by a field that a trusted proxy sends, and by the address where nobody vouches for it', async (t) => {
+  it('counts by a field from a trusted proxy, or by the address if the proxy is not trusted', async (t) => {
     const { url } = await start(t, { 'server.trusted_proxies': ['127.0.0.1'] })
     const withKey = (key: string): Promise<number> =>
       statusOf(`${url}/key`, { headers: { 'x-api-key': key, 'x-forwarded-for': '203.0.113.1' } })
@@ -134,7 +134,7 @@ describe('SVC_MwLimit', () => {
     assert.deepEqual([await forged('one'), await forged('two')], [200, 429])
   })
 
-  it('counts the addresses of an IPv6 network, and those that trusted proxies tell, as one client each', async (t) => {
+  it('counts an IPv6 network, and an address reported by a trusted proxy, as one client', async (t) => {
     const { url } = await start(t, { 'server.trusted_proxies': ['127.0.0.1'] })
     const from = (address: string): Promise<number> =>
       statusOf(`${url}/json`, { headers: { 'x-forwarded-for': address } })
@@ -142,7 +142,7 @@ describe('SVC_MwLimit', () => {
     assert.deepEqual([await from('2001:db8::1'), await from('2001:db8::2'), await from('2001:db8:0:1::1')], [200, 429, 200])
   })
 
-  it('warns once of a proxy on this machine that is not trusted', async (t) => {
+  it('warns once of an untrusted proxy on this machine', async (t) => {
     const { url, lines, app } = await start(t)
     const forwarded = { headers: { 'x-forwarded-for': '203.0.113.1' } }
     assert.deepEqual([await statusOf(`${url}/a`, forwarded), await statusOf(`${url}/a`, forwarded)], [200, 200])
@@ -178,14 +178,14 @@ describe('the settings of SVC_MwLimit', () => {
     })
   }
 
-  it('leave out a route whose rule is not there, and say which rules are', async (t) => {
+  it('leave out a route with an unknown rule, and name the known ones', async (t) => {
     const { url, lines } = await start(t, {}, { limit: { ...limit, key: undefined } })
     assert.equal(await statusOf(`${url}/key`), 404)
     const problem = lines().find((line) => line.includes('middleware "SVC_MwLimit:key" is not known'))
     assert.match(problem ?? '', /did you mean "SVC_MwLimit:few"\?|is not known/)
   })
 
-  it('are taken up by a reload: a rule that changed begins anew, the others go on', async (t) => {
+  it('are applied by a reload: a changed rule starts over, the others continue', async (t) => {
     const { url, write } = await start(t)
     for (const path of ['/a', '/a', '/json']) assert.equal(await statusOf(url + path), 200)
     const changed = { ...limit, few: { count: 1, per_s: 600 } }
@@ -195,8 +195,8 @@ describe('the settings of SVC_MwLimit', () => {
   })
 })
 
-describe('a limit whose buckets lie elsewhere', () => {
-  it('counts in this process while they cannot be reached, says so once, and counts there again', async () => {
+describe('a limit with shared buckets', () => {
+  it('counts in this process while they cannot be reached, warns once, and then uses them again', async () => {
     const size = { burst: 2, intervalMs: 600_000 }
     const elsewhere = new Buckets(size)
     const lines: string[] = []
@@ -213,7 +213,7 @@ describe('a limit whose buckets lie elsewhere', () => {
       onRefused: () => {},
     })
     const passed = async (): Promise<boolean> => {
-      const ctx = { ip: '192.0.2.1', header: () => undefined, outgoing: new HeaderList() } as unknown as CoreContext // What it reads.
+      const ctx = { ip: '192.0.2.1', header: () => undefined, outgoing: new HeaderList() } as unknown as CoreContext // The members it reads.
       let isPassed = false
       const outcome = (async () => rule.run(ctx, async () => void (isPassed = true)))()
       await outcome.catch((error: unknown) => assert.equal((error as HttpError).code, 'too_many_requests'))
@@ -222,10 +222,10 @@ describe('a limit whose buckets lie elsewhere', () => {
     assert.deepEqual([await passed(), await passed(), await passed()], [true, true, false])
     problem = new Error('away')
     assert.deepEqual([await passed(), await passed(), await passed()], [true, true, false])
-    assert.deepEqual(rule.warnings(), ['limit few: each process counts for itself until its buckets can be reached: away'])
+    assert.deepEqual(rule.warnings(), ['limit few: each process counts separately until the shared buckets can be reached: away'])
     problem = undefined
     assert.equal(await passed(), false)
     assert.deepEqual(rule.warnings(), [])
-    assert.match(lines.join('\n'), /^.*each process counts for itself.*: away\n.*all processes are counted together again$/)
+    assert.match(lines.join('\n'), /^.*each process counts separately.*: away\n.*all processes are counted together again$/)
   })
 })

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { initApplication } from '../../lib/cli/init.ts'
+import { initApplication } from '../../lib/commands/init.ts'
 import { loadConfig } from '../../lib/config/load.ts'
-import { createApp } from '../../lib/app.ts'
+import { createApp } from '../support/app.ts'
 import { startBoard } from '../support/board.ts'
 import { request, type Answer } from '../support/request.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -13,14 +13,14 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 const https = { headers: { 'x-forwarded-proto': 'https' } }
 const sixMonthsS = 15_768_000
 
-/** The values of a directive that decides for another one where that is absent. */
+/** The values of a directive, or of its fallback if it is absent. */
 function sources(policy: string, name: string, other = 'default-src'): readonly string[] | undefined {
   const directives = policy.split(';').map((text) => text.trim().split(/\s+/))
   const found = (wanted: string): readonly string[] | undefined => directives.find(([first]) => first === wanted)?.slice(1)
   return found(name) ?? found(other)
 }
 
-/** What a scan finds, worse than a remark: the rule, and whether an answer breaks it. */
+/** The rules of a scan that lower the score, and whether a response breaks them. */
 const rules: readonly (readonly [rule: string, isBroken: (answer: Answer, policy: string) => boolean])[] = [
   ['there is a policy', (_, policy) => policy === ''],
   ['no inline scripts without a nonce', (_, policy) => sources(policy, 'script-src')?.includes("'unsafe-inline'") ?? true],
@@ -40,13 +40,13 @@ const rules: readonly (readonly [rule: string, isBroken: (answer: Answer, policy
   ['scripts are of this origin', ({ text }) => /<script[^>]+src="(?!\/[^/])/.test(text)],
 ]
 
-/** The rules that an answer breaks. */
+/** The rules that a response breaks. */
 function findings(answer: Answer): string[] {
   const policy = String(answer.headers['content-security-policy'] ?? '')
   return rules.filter(([, isBroken]) => isBroken(answer, policy)).map(([rule]) => rule)
 }
 
-/** Starts what `init` makes, behind a proxy that ends TLS, with HSTS. */
+/** Starts the application that `init` makes, behind a proxy that terminates TLS, with HSTS. */
 async function startStarter(t: TestContext): Promise<string> {
   const folder = temporaryFolder()
   initApplication(folder)
@@ -60,14 +60,14 @@ async function startStarter(t: TestContext): Promise<string> {
 }
 
 describe('a scan of the header fields', () => {
-  it('finds nothing in the starter but that HSTS is off', async (t) => {
+  it('finds nothing in the starter except that HSTS is off', async (t) => {
     const url = await startStarter(t)
     for (const path of ['/', '/hello/world']) {
       assert.deepEqual(findings(await request(url + path, https)), ['HTTPS for six months'], path)
     }
   })
 
-  it('finds nothing in the demo with hsts_s, on pages, files, errors and answers with a cookie', async (t) => {
+  it('finds nothing in the demo with hsts_s, on pages, files, errors and responses with a cookie', async (t) => {
     const { url, write, folder, app } = await startBoard(t, { 'server.trusted_proxies': ['127.0.0.1'] })
     const file = 'routes/middleware/config.json'
     const middleware = JSON.parse(readFileSync(join(folder, file), 'utf8')) as { setup: object }
@@ -79,9 +79,9 @@ describe('a scan of the header fields', () => {
     assert.notEqual((await request(url, https)).headers['set-cookie'], undefined)
   })
 
-  it('finds everything in an answer without any of them', async () => {
+  it('finds every problem in a response without the fields', async () => {
     const bare = { headers: { 'set-cookie': ['a=b'], 'access-control-allow-origin': '*' }, text: '<script src="//x"></script>' }
-    const found = findings(bare as unknown as Answer) // As much as the rules read.
+    const found = findings(bare as unknown as Answer) // The members that the rules read.
     assert.deepEqual(rules.map(([rule]) => rule).filter((rule) => !found.includes(rule)), ['no scheme or * as a source'])
   })
 })

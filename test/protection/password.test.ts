@@ -1,4 +1,4 @@
-// ctx.password: hashes in PHC form, damaged ones refused before any work, and how many run at once.
+// ctx.password: hashes in PHC form, damaged ones refused before any work, and the concurrency limit.
 import assert from 'node:assert/strict'
 import { scryptSync } from 'node:crypto'
 import { describe, it } from 'node:test'
@@ -12,12 +12,12 @@ const salt = Buffer.alloc(16, 7)
 const [composed, decomposed] = ['caf\u00e9 Amelie', 'cafe\u0301 Amelie']
 const base64 = (bytes: Buffer): string => bytes.toString('base64').replace(/=+$/, '')
 
-/** A hash of `secret` that costs next to nothing. */
+/** A cheap hash of `secret`. */
 function cheap(ln = 4, r = 1, p = 1, password = 'secret'): string {
   return `$scrypt$ln=${ln},r=${r},p=${p}$${base64(salt)}$${base64(scryptSync(password, salt, 32, { N: 2 ** ln, r, p, maxmem: 2 ** 26 }))}`
 }
 
-/** A scrypt that only notes what it is asked for. */
+/** A scrypt that only records its parameters. */
 function noting(): { scrypt: Scrypt; costs: ScryptCost[] } {
   const costs: ScryptCost[] = []
   const derive: Scrypt['derive'] = async (_password, _salt, length, cost) => (costs.push(cost), Buffer.alloc(length))
@@ -27,7 +27,7 @@ function noting(): { scrypt: Scrypt; costs: ScryptCost[] } {
 describe('a hash of ctx.password', () => {
   const passwords = createPasswords(createScrypt())
 
-  it('is scrypt in PHC form with a salt of its own, and is verified', async () => {
+  it('is scrypt in PHC form with its own salt, and verifies', async () => {
     const [one, two] = await Promise.all([passwords.hash('pässwörd'), passwords.hash('pässwörd')])
     const [, form = '', salt = '', key = ''] = /^\$(scrypt\$ln=14,r=8,p=5)\$([\w+/]{22})\$([\w+/]{43})$/.exec(one) ?? []
     assert.equal(form, 'scrypt$ln=14,r=8,p=5')
@@ -38,7 +38,7 @@ describe('a hash of ctx.password', () => {
     assert.deepEqual(await passwords.verify('passwörd', one), { ok: false, stale: false })
   })
 
-  it('is that of the normal form, so that é may be typed as one code point or as two', async () => {
+  it('is made from the normal form, so that é can be typed as one code point or as two', async () => {
     for (const typed of [composed, decomposed]) {
       const stored = await passwords.hash(typed)
       for (const again of [composed, decomposed]) {
@@ -48,7 +48,7 @@ describe('a hash of ctx.password', () => {
     }
   })
 
-  it('made of a decomposed password by an earlier version is right as it was typed, and stale', async () => {
+  it('made from a decomposed password by an earlier version still matches, and is stale', async () => {
     const stored = cheap(14, 8, 5, decomposed)
     assert.deepEqual(await passwords.verify(decomposed, stored), { ok: true, stale: true })
     assert.deepEqual(await passwords.verify(composed, stored), { ok: false, stale: false })
@@ -60,7 +60,7 @@ describe('a hash of ctx.password', () => {
     assert.deepEqual([before, costs.length], [2, 2], 'nobody costs as much as somebody')
   })
 
-  it('with other parameters is right or not, and stale', async () => {
+  it('with other parameters is checked, and stale', async () => {
     for (const stored of [cheap(), cheap(4, 2), cheap(4, 1, 2)]) {
       assert.deepEqual(await passwords.verify('secret', stored), { ok: true, stale: true }, stored)
       for (const wrong of ['', 'Secret', 'secret ', stored]) {
@@ -69,7 +69,7 @@ describe('a hash of ctx.password', () => {
     }
   })
 
-  it('of nobody costs as much as another, and is never right', async () => {
+  it('of an unknown user costs the same, and never matches', async () => {
     const { scrypt, costs } = noting()
     const noted = createPasswords(scrypt)
     assert.deepEqual(await noted.verify('secret', undefined), { ok: false, stale: false })
@@ -77,31 +77,31 @@ describe('a hash of ctx.password', () => {
     assert.deepEqual(costs, [{ N: 16384, r: 8, p: 5 }, { N: 16384, r: 8, p: 5 }])
   })
 
-  it('that is none, is damaged, or asks for too much is refused before any work', async () => {
+  it('that is malformed, damaged or too expensive is refused before any work', async () => {
     const { scrypt, costs } = noting()
     const noted = createPasswords(scrypt)
     const good = cheap()
     const [saltText, keyText] = [base64(salt), good.split('$').at(-1) ?? '']
     const of = (parameters: string): string => `$scrypt$${parameters}$${saltText}$${keyText}`
     const rows: readonly (readonly [stored: unknown, message: RegExp])[] = [
-      ...['', ' ', good.slice(0, -1), good.slice(1), `${good} `, `${good}\n`, `${good}=`, good.toUpperCase(), null, 7, {}].map((stored) => [stored, /no hash/] as const),
-      ['5ebe2294ecd0e0f08eab7690d2a6ee69', /no hash/],
-      [`scrypt$16384$8$5$${saltText}$${keyText}`, /no hash/],
-      ['$2b$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy', /no hash/],
-      [`$argon2id$v=19$m=65536,t=3,p=4$${saltText}$${keyText}`, /no hash/],
-      [`$scrypt$ln=4,r=1,p=1$$${keyText}`, /no hash/],
-      [of('ln=0,r=1,p=1'), /no hash/],
-      [of('ln=4,r=0,p=1'), /no hash/],
-      [of('ln=4,r=1,p=0'), /no hash/],
-      [of('r=1,ln=4,p=1'), /no hash/],
-      [of('ln=-4,r=1,p=1'), /no hash/],
-      [of('ln=4.5,r=1,p=1'), /no hash/],
-      [of('ln=1000000000,r=1,p=1'), /no hash/],
-      [of('ln=18,r=1,p=1'), /asks for too much work: ln=18,r=1,p=1; taken are ln=17,r=16,p=16 and 160 MiB at most/],
-      [of('ln=99,r=1,p=1'), /too much work/],
-      [of('ln=4,r=17,p=1'), /too much work/],
-      [of('ln=4,r=1,p=17'), /too much work/],
-      [of('ln=17,r=16,p=1'), /too much work/], // 256 MiB.
+      ...['', ' ', good.slice(0, -1), good.slice(1), `${good} `, `${good}\n`, `${good}=`, good.toUpperCase(), null, 7, {}].map((stored) => [stored, /not a hash/] as const),
+      ['5ebe2294ecd0e0f08eab7690d2a6ee69', /not a hash/],
+      [`scrypt$16384$8$5$${saltText}$${keyText}`, /not a hash/],
+      ['$2b$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy', /not a hash/],
+      [`$argon2id$v=19$m=65536,t=3,p=4$${saltText}$${keyText}`, /not a hash/],
+      [`$scrypt$ln=4,r=1,p=1$$${keyText}`, /not a hash/],
+      [of('ln=0,r=1,p=1'), /not a hash/],
+      [of('ln=4,r=0,p=1'), /not a hash/],
+      [of('ln=4,r=1,p=0'), /not a hash/],
+      [of('r=1,ln=4,p=1'), /not a hash/],
+      [of('ln=-4,r=1,p=1'), /not a hash/],
+      [of('ln=4.5,r=1,p=1'), /not a hash/],
+      [of('ln=1000000000,r=1,p=1'), /not a hash/],
+      [of('ln=18,r=1,p=1'), /is too expensive: it has ln=18,r=1,p=1; the limit is ln=17,r=16,p=16 and 160 MiB$/],
+      [of('ln=99,r=1,p=1'), /too expensive/],
+      [of('ln=4,r=17,p=1'), /too expensive/],
+      [of('ln=4,r=1,p=17'), /too expensive/],
+      [of('ln=17,r=16,p=1'), /too expensive/], // 256 MiB.
     ]
     for (const [stored, message] of rows) {
       await assert.rejects(noted.verify('secret', stored as string), (error: Error) => message.test(error.message) && !(error instanceof HttpError), String(stored))
@@ -110,7 +110,7 @@ describe('a hash of ctx.password', () => {
     assert.deepEqual(costs, [{ N: 2 ** 17, r: 8, p: 16 }])
   })
 
-  it('of a text that is too long, or of none, is not made', async () => {
+  it('of a password that is too long, or not a string, is not made', async () => {
     const { scrypt, costs } = noting()
     const noted = createPasswords(scrypt)
     const tooLong = (error: unknown): boolean => error instanceof HttpError && error.status === 422 && error.code === 'password_too_long'
@@ -120,7 +120,7 @@ describe('a hash of ctx.password', () => {
       await assert.rejects(noted.verify(text, undefined), tooLong)
     }
     for (const text of [undefined, null, 7]) {
-      await assert.rejects(noted.hash(text as unknown as string), /TypeError|A password is a text/)
+      await assert.rejects(noted.hash(text as unknown as string), /TypeError|A password must be a string/)
       await assert.rejects(noted.verify(text as unknown as string, cheap()), TypeError)
     }
     assert.equal(costs.length, 0)
@@ -129,7 +129,7 @@ describe('a hash of ctx.password', () => {
 })
 
 describe('200 sign-ins at once', () => {
-  it('are checked two at a time while others are answered; past 100 that wait they are 503', async (t) => {
+  it('are checked two at a time while other requests are served; with 100 waiting, more get 503', async (t) => {
     const { url, app } = await startApplication(t, {
       'routes/a.json': [
         { name: 'in', url: '/in', method: 'POST', action: 'a.mjs@enter' },

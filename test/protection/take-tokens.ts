@@ -1,8 +1,8 @@
 import type { BucketStore } from '../../lib/protection/buckets.ts'
 
 /**
- * Takes tokens of a bucket, one after the other.
- * @returns how many were granted, and what the last one says of the time until the bucket is full
+ * Takes tokens from a bucket, one after the other.
+ * @returns how many were granted, and the time until the bucket is full, as of the last one
  */
 export async function takeTokens(
   buckets: BucketStore,

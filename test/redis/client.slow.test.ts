@@ -5,7 +5,7 @@ import { RedisAwayError } from '../../lib/redis/errors.ts'
 import { openFake } from './fake-server.ts'
 
 describe('a client of Redis', () => {
-  it('refuses more than a hundred thousand commands without a reply', async (t) => {
+  it('refuses more than 100,000 pending commands', async (t) => {
     let socket: Socket | undefined
     const { redis } = await openFake(t, (command, from) => {
       socket = from

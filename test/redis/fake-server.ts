@@ -4,12 +4,12 @@ import type { TestContext } from 'node:test'
 import { Redis, type RedisOptions } from '../../lib/redis/client.ts'
 import { listIn, textIn } from '../../lib/redis/reply.ts'
 import { ReplyParser } from '../../lib/redis/resp.ts'
-import { parseRedisUrl } from '../../lib/redis/url.ts'
+import { parseRedisUrl } from '../../lib/config/redis-url.ts'
 
-/** What a server answers to a command, as bytes; undefined: nothing. */
+/** Returns the bytes of the reply to a command; undefined: no reply. */
 export type Answer = (command: string, socket: Socket) => string | undefined
 
-/** Answers the greeting as a master does. */
+/** Answers the sign-in as a master does. */
 const greeting: Readonly<Record<string, string>> = {
   'CLIENT SETNAME test': '+OK\r\n',
   PING: '+PONG\r\n',
@@ -17,9 +17,9 @@ const greeting: Readonly<Record<string, string>> = {
 }
 
 /**
- * Starts a server that says what a real one would hardly say, and a client of it. Both end with the test.
- * @param onConnection is called with each new connection
- * @param answer for each command, its words joined by spaces; what it leaves out of the greeting is answered rightly
+ * Starts a server that sends what a real one hardly would, and a client of it. Both end with the test.
+ * @param onConnection called with each new connection
+ * @param answer answers each command, its words joined by spaces; other sign-in commands get the usual reply
  */
 export async function openFake(
   t: Pick<TestContext, 'after'>,

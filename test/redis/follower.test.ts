@@ -1,7 +1,7 @@
-// How a process follows a channel of the shared engine. Against a real one: test/external/redis-broker.test.ts.
+// How a process follows a channel of the shared engine. Against a real engine: test/external/redis-broker.test.ts.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { Calls } from '../../lib/redis/calls.ts'
+import { Calls } from '../../lib/events/calls.ts'
 import { Follower } from '../../lib/redis/follower.ts'
 import { until } from '../support/until.ts'
 
@@ -10,9 +10,9 @@ it('a follower that was away catches up with 200,000 events', async () => {
   const heard: number[] = []
   const follower = new Follower({
     calls: new Calls(),
-    hear: ({ id }) => void heard.push(id),
+    deliver: ({ id }) => void heard.push(id),
     read: async () => ({ events: missed, lastId: missed.length, gap: false }),
-    onHole: () => assert.fail('nothing is lost'),
+    onGap: () => assert.fail('nothing is lost'),
     onDamaged: () => assert.fail('nothing is damaged'),
   })
   follower.begin(0)

@@ -5,7 +5,7 @@ import type { Command, Reply } from '../../lib/redis/reply.ts'
 import { commandText, ReplyParser } from '../../lib/redis/resp.ts'
 import { Seeded } from '../support/seeded.ts'
 
-/** What the parser makes of bytes that come in pieces of these lengths, the last of which takes the rest. */
+/** Parses bytes in pieces of these lengths; the last piece is the rest. */
 function parse(bytes: Buffer, lengths: readonly number[] = []): Reply[] {
   const replies: Reply[] = []
   const parser = new ReplyParser((reply) => replies.push(reply))
@@ -37,24 +37,24 @@ const rows: readonly (readonly [bytes: string, replies: readonly Reply[]])[] = [
 ]
 
 const wrong: readonly (readonly [bytes: string, message: RegExp])[] = [
-  ['HTTP/1.1 400 Bad Request\r\n', /^Redis sent no reply: "HTTP\/1\.1 400 Bad Request\\r\\n"$/],
-  ['%1\r\n', /^Redis sent no reply: "%1\\r\\n"$/],
+  ['HTTP/1.1 400 Bad Request\r\n', /^Redis sent an invalid reply: "HTTP\/1\.1 400 Bad Request\\r\\n"$/],
+  ['%1\r\n', /^Redis sent an invalid reply: "%1\\r\\n"$/],
   ['\r\n', /^Redis sent a line that does not end in CR LF: "\\r\\n"$/],
   ['+OK\n', /does not end in CR LF/],
-  [':\r\n', /wrong integer/],
-  [':1.5\r\n', /wrong integer/],
-  [': 1\r\n', /wrong integer/],
-  [':9007199254740992\r\n', /wrong integer/],
-  ['$-2\r\n', /wrong length/],
-  ['$x\r\n', /wrong integer/],
-  ['*-2\r\n', /wrong length/],
-  ['$1\r\nab\r\n', /of another length than it said/],
-  ['$2\r\na\r\n+', /of another length than it said/],
+  [':\r\n', /invalid integer/],
+  [':1.5\r\n', /invalid integer/],
+  [': 1\r\n', /invalid integer/],
+  [':9007199254740992\r\n', /invalid integer/],
+  ['$-2\r\n', /invalid length/],
+  ['$x\r\n', /invalid integer/],
+  ['*-2\r\n', /invalid length/],
+  ['$1\r\nab\r\n', /differs from its announced length/],
+  ['$2\r\na\r\n+', /differs from its announced length/],
 ]
 
 describe('the parser of replies', () => {
   for (const [bytes, replies] of rows) {
-    it(`reads ${JSON.stringify(bytes)} in one piece, and in two and three wherever they are cut`, () => {
+    it(`reads ${JSON.stringify(bytes)} in one piece, and in two and three with any cuts`, () => {
       const all = Buffer.from(bytes)
       assert.deepEqual(parse(all), replies)
       for (let first = 0; first <= all.length; first += 1) {
@@ -73,14 +73,14 @@ describe('the parser of replies', () => {
     })
   }
 
-  it('gives errors as values, alone and in lists', () => {
+  it('returns errors as values, alone and in lists', () => {
     const [alone, list] = parse(Buffer.from('-WRONGTYPE Operation against a key\r\n*2\r\n-ERR no\r\n:1\r\n'))
     assert.ok(alone instanceof RedisReplyError)
     assert.deepEqual([alone.code, alone.message], ['WRONGTYPE', 'WRONGTYPE Operation against a key'])
     assert.ok(Array.isArray(list) && list[0] instanceof RedisReplyError && list[1] === 1)
   })
 
-  it('has limits for the bytes of a reply, and for a line without an end', () => {
+  it('limits the bytes of a reply and of an incomplete line', () => {
     const most = 64 * 2 ** 20
     const largest = Buffer.concat([Buffer.from(`$${most - 13}\r\n`), Buffer.alloc(most - 13), Buffer.from('\r\n')])
     assert.equal(largest.length, most)
@@ -91,11 +91,11 @@ describe('the parser of replies', () => {
     assert.deepEqual(parse(Buffer.from(`+${'x'.repeat(70_000)}\r\n`)), ['x'.repeat(70_000)])
   })
 
-  it('keeps no announced length in memory before its bytes come', () => {
+  it('does not allocate an announced length before its bytes arrive', () => {
     assert.deepEqual(parse(Buffer.from('*2000000000\r\n:1\r\n')), [])
   })
 
-  it('reads whatever a server may send, in whatever pieces', () => {
+  it('reads any valid replies in any pieces', () => {
     const seeded = new Seeded(8)
     for (let round = 0; round < 300; round += 1) {
       const values = Array.from({ length: 1 + seeded.integer(5) }, () => makeReply(seeded, 3))
@@ -137,7 +137,7 @@ describe('the writer of commands', () => {
     it(`writes ${JSON.stringify(command)}`, () => assert.equal(Buffer.from(commandText(command)).toString(), bytes))
   }
 
-  it('writes any text so that a parser reads it back', () => {
+  it('writes any text so that a parser can read it back', () => {
     const seeded = new Seeded(9)
     for (let round = 0; round < 100; round += 1) {
       const values = Array.from({ length: 1 + seeded.integer(4) }, () => seeded.bytes(seeded.integer(50)).toString('utf8'))

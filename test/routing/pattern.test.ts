@@ -26,7 +26,7 @@ const good: readonly (readonly [text: string, segments: string, names: string])[
   ['/@me;v=1,2', '@me;v=1,2', ''],
 ]
 
-test('reads patterns', async (t) => {
+test('parses patterns', async (t) => {
   for (const [text, segments, names] of good) {
     await t.test(text, () => {
       const pattern = parsePattern(text)
@@ -48,7 +48,7 @@ const wrong: readonly (readonly [text: string, position: number, reason: RegExp]
   ['/:', 2, /name is missing: write :id/],
   ['/a/:/b', 4, /name is missing/],
   ['/*', 2, /name is missing: write \*path/],
-  ['/:1a', 3, /begins with no digit: it is "1a"/],
+  ['/:1a', 3, /does not begin with a digit: it is "1a"/],
   ['/:a-b', 3, /"a-b"/],
   ['/:a:b', 3, /"a:b"/],
   ['/:é', 3, /"é"/],
@@ -75,7 +75,7 @@ const wrong: readonly (readonly [text: string, position: number, reason: RegExp]
   ['/%2e%2E/a', 2, /\. or \.\./],
 ]
 
-test('refuses what is no pattern, with its text, place and reason', async (t) => {
+test('refuses invalid patterns, with text, position and reason', async (t) => {
   for (const [text, position, reason] of wrong) {
     await t.test(JSON.stringify(text), () => {
       assert.throws(() => parsePattern(text), (error) => {
@@ -89,7 +89,7 @@ test('refuses what is no pattern, with its text, place and reason', async (t) =>
   }
 })
 
-test('takes as many segments as it says and no more', () => {
+test('accepts exactly the maximum number of segments', () => {
   assert.equal(parsePattern('/a'.repeat(maxSegments)).segments.length, maxSegments)
   assert.throws(() => parsePattern('/a'.repeat(maxSegments + 1)), /at most 100 segments/)
   assert.throws(() => parsePattern('/a'.repeat(100_000)), /at most 100 segments/)
@@ -116,17 +116,17 @@ test('builds paths', () => {
 const unbuilt: readonly (readonly [pattern: string, params: Record<string, string>, reason: RegExp])[] = [
   ['/a/:id', {}, /\/a\/:id: parameter "id": it is missing/],
   ['/a/:id', { id: '' }, /"id": it is empty/],
-  ['/a/:id', { id: '..' }, /"id": clients take the segment \.\./],
-  ['/a/*path', { path: 'a/../b' }, /"path": clients take/],
+  ['/a/:id', { id: '..' }, /"id": clients remove the segment \.\./],
+  ['/a/*path', { path: 'a/../b' }, /"path": clients remove/],
   ['/a/*path', {}, /"path": it is missing/],
   ['/a/:id', { id: '1', page: '2' }, /"page": the pattern has no such parameter/],
-  ['/a/:id', { id: '\ud800' }, /"id": it holds half a surrogate pair/],
+  ['/a/:id', { id: '\ud800' }, /"id": it contains half a surrogate pair/],
   ['/:toString', {}, /"toString": it is missing/],
   ['/*all', { all: '/evil.example' }, /"all": it begins with an empty segment/],
   ['/*all', { all: '//x' }, /"all": it begins with an empty segment/],
 ]
 
-test('refuses to build a path from wrong parameters, naming the parameter', () => {
+test('refuses to build a path from invalid parameters, naming the parameter', () => {
   for (const [pattern, params, reason] of unbuilt) {
     const build = (): string => buildPath(parsePattern(pattern), params)
     assert.throws(build, (error) => error instanceof TypeError && reason.test(error.message), pattern)

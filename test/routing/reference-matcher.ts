@@ -1,16 +1,16 @@
 /**
- * The rules of matching, written as plainly as can be, to hold the router against: every route is tried on every
- * path, and of those that match the best is taken by comparing them segment by segment.
+ * The rules of matching, written as plainly as possible, as a reference for the router: every route is tried on every
+ * path, and the best match is found by comparing the matches segment by segment.
  */
 import type { Segment } from '../../lib/routing/pattern.ts'
 import type { Route } from '../../lib/routing/route.ts'
 
-/** What the reference answers: the name of the route and its values, or why there is none. */
+/** The result of the reference: the name of the route and its values, or why there is none. */
 export type Answer = { readonly name: string; readonly values: readonly string[] } | 'bad encoding' | undefined
 
 const ordinaryMethods = ['DELETE', 'GET', 'PATCH', 'POST', 'PUT']
 
-/** Finds by trying all routes, which stand in the order of registration. */
+/** Finds a match by trying all routes, in order of registration. */
 export function referenceFind(routes: readonly Route<unknown>[], method: string, path: string): Answer {
   const matching = routes.filter((route) => takes(route, method) && valuesOf(route, path) !== undefined)
   const [best] = matching.sort((one, other) => compare(one.pattern.segments, other.pattern.segments))
@@ -22,7 +22,7 @@ export function referenceFind(routes: readonly Route<unknown>[], method: string,
   }
 }
 
-/** The methods that find something, and OPTIONS, sorted. */
+/** Returns the matching methods, and OPTIONS, sorted. */
 export function referenceAllowed(routes: readonly Route<unknown>[], path: string): string[] {
   const methods = new Set<string>()
   for (const route of routes.filter((one) => valuesOf(one, path) !== undefined)) {
@@ -39,7 +39,7 @@ function takes(route: Route<unknown>, method: string): boolean {
   return list.includes('*') || list.includes(method) || (method === 'HEAD' && list.includes('GET'))
 }
 
-/** The raw values, or undefined when the pattern does not match. */
+/** Returns the raw values, or undefined if the pattern does not match. */
 function valuesOf(route: Route<unknown>, path: string): string[] | undefined {
   const values: string[] = []
   let left = path.slice(1)
@@ -65,7 +65,7 @@ function decoded(text: string): string | undefined {
   }
 }
 
-/** Below 0 when the first goes before: at the first difference a pattern that ends, then literal, parameter, rest. */
+/** Negative if the first has precedence: at the first difference, the end of a pattern, then literal, parameter, rest. */
 function compare(one: readonly Segment[], other: readonly Segment[]): number {
   for (let index = 0; index < Math.max(one.length, other.length); index += 1) {
     const difference = rank(one[index]) - rank(other[index])

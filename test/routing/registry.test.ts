@@ -4,14 +4,14 @@ import { NameTakenError, Registry } from '../../lib/routing/registry.ts'
 import type { Route } from '../../lib/routing/route.ts'
 import { route } from './routes.ts'
 
-test('keeps routes by name, in the order of registration', () => {
+test('returns routes by name, in order of registration', () => {
   const registry = registryOf([route('GET /svc-ping', 'svc.ping', true), route('GET /b', 'b'), route('GET /a', 'a')])
   assert.deepEqual(namesOf(registry), ['svc.ping', 'b', 'a'])
   assert.equal(registry.get('b')?.record.url, '/b')
   assert.equal(registry.get('c'), undefined)
 })
 
-test('refuses a name that is taken, with an error of its own, and stays as it was', () => {
+test('refuses a taken name with its own error class, and stays unchanged', () => {
   const registry = registryOf([route('GET /a', 'a')])
   assert.throws(() => registry.add(route('GET /b', 'a')), (error) => {
     assert.ok(error instanceof NameTakenError)
@@ -22,7 +22,7 @@ test('refuses a name that is taken, with an error of its own, and stays as it wa
   assert.equal(registry.find('GET', '/a')?.route.target, 'a')
 })
 
-test('a table without a route reveals the next of its pattern', () => {
+test('finds the next route of a pattern when one is removed', () => {
   const list = [route('GET /a/:x', 'first'), route('* /a/:y', 'second'), route('POST /a/:z', 'third')]
   const registry = registryOf(list)
   assert.deepEqual(answers(registry, '/a/1'), ['first', 'second'])
@@ -48,14 +48,14 @@ const allowed: readonly (readonly [routes: readonly string[], path: string, meth
   [['GET /:x/b', 'POST /a/*r'], '/a//', 'OPTIONS POST'],
 ]
 
-test('names the methods of a path', () => {
+test('returns the methods of a path', () => {
   for (const [routes, path, methods] of allowed) {
     const registry = registryOf(routes.map((text) => route(text)))
     assert.equal(registry.allowed(path).join(' '), methods, `${path} in ${routes.join(', ')}`)
   }
 })
 
-test('replaces the application routes, all at once, and keeps the system routes first', () => {
+test('replaces the application routes in one step, and keeps the system routes first', () => {
   const registry = registryOf([route('GET /a', 'a'), route('GET /svc-ping', 'svc.ping', true), route('GET /b', 'b')])
   registry.replaceApplication([route('GET /c', 'c'), route('GET /a', 'a2')])
   assert.deepEqual(namesOf(registry), ['svc.ping', 'c', 'a2'])
@@ -66,7 +66,7 @@ test('replaces the application routes, all at once, and keeps the system routes 
   assert.deepEqual(namesOf(registry), ['svc.ping'])
 })
 
-test('keeps the whole old table when the new one cannot be built', () => {
+test('keeps the whole old table if the new table cannot be built', () => {
   const registry = registryOf([route('GET /svc-ping', 'svc.ping', true), route('GET /a', 'a')])
   const wrong = [
     [route('GET /x', 'x'), route('GET /y', 'x')],
@@ -95,7 +95,7 @@ const shadows: readonly (readonly [routes: readonly string[], added: string, by:
   [['POST /a', 'PUT /a'], 'PUT /a', 'PUT /a'],
 ]
 
-test('names the route that answers the method and pattern of another', () => {
+test('returns the route that answers the method and pattern of another', () => {
   for (const [routes, text, by] of shadows) {
     const registry = registryOf(routes.map((one) => route(one)))
     const added = route(text, 'added')
@@ -121,14 +121,14 @@ const patterns: readonly (readonly [string, string, boolean])[] = [
   ['/a', '/A', false],
 ]
 
-test('takes patterns that match the same paths for one', () => {
+test('treats patterns that match the same paths as equal', () => {
   for (const [one, other, same] of patterns) {
     const shadowing = registryOf([route(`GET ${one}`, 'one')]).shadowedBy(route(`GET ${other}`, 'other'))
     assert.equal(shadowing?.record.name, same ? 'one' : undefined, `${one} and ${other}`)
   }
 })
 
-test('two registries share nothing', () => {
+test('shares nothing between two registries', () => {
   const one = registryOf([route('GET /a/:x', 'a')])
   const other = registryOf([route('GET /b', 'a')])
   assert.equal(one.find('GET', '/b'), undefined)

@@ -17,14 +17,14 @@ interface Alphabet {
   readonly segments: readonly string[]
 }
 
-/** What literals of patterns and segments of paths are taken from. */
+/** The alphabets for literals of patterns and segments of paths. */
 const alphabets = {
   'few segments': {
     sizes: [3, 8, 20, 60],
     literals: ['a', 'b', 'é', 'c%2Fd', '5%25'],
     segments: ['a', 'b', 'a', 'b', '%61', '%C3%A9', 'é', 'c%2fd', 'c', '5%25', '5%', 'zz', '', '%C3', 'ab'],
   },
-  'many segments with one beginning': {
+  'many segments with the same prefix': {
     sizes: [20, 60, 150],
     literals: manySegments.map(encodeURIComponent),
     segments: [
@@ -34,7 +34,7 @@ const alphabets = {
   },
 } satisfies Readonly<Record<string, Alphabet>>
 
-/** Compares the router with the reference on random tables and paths, while routes come and go. */
+/** Compares the router with the reference on random tables and paths, while routes change. */
 export function checkAgainstReference(alphabet: keyof typeof alphabets, count: number): void {
   const { sizes, literals, segments }: Alphabet = alphabets[alphabet]
   const seeded = new Seeded(4)
@@ -63,9 +63,9 @@ export function checkAgainstReference(alphabet: keyof typeof alphabets, count: n
       const answer = referenceFind(list, method, path)
       if (answer === 'bad encoding') wrong += 1
       else if (answer !== undefined) found += 1
-      const told = `${method} ${path} in ${routes}`
-      assert.deepEqual(answerOf(registry, method, path), answer, told)
-      assert.deepEqual(registry.allowed(path), referenceAllowed(list, path), told)
+      const context = `${method} ${path} in ${routes}`
+      assert.deepEqual(answerOf(registry, method, path), answer, context)
+      assert.deepEqual(registry.allowed(path), referenceAllowed(list, path), context)
     }
     registry.replaceApplication([])
     assert.equal(registry.find('GET', somePath(seeded, segments)), undefined)
@@ -73,7 +73,7 @@ export function checkAgainstReference(alphabet: keyof typeof alphabets, count: n
   assert.ok(found > 25 * count && wrong > count / 4, `${found} found, ${wrong} wrong`)
 }
 
-/** What the router answers. */
+/** The result of the router. */
 export function answerOf(registry: Registry<string>, method: string, path: string): Answer {
   try {
     const match = registry.find(method, path)

@@ -8,10 +8,10 @@ import { referenceFind } from './reference-matcher.ts'
 import { route } from './routes.ts'
 import { answerOf, checkAgainstReference } from './trie-support.ts'
 
-/** A request, then the route and the values that answer; `-` for none. */
+/** A request, then the matching route and its values; `-` for none. */
 type Row = readonly [request: string, route: string, ...values: string[]]
 
-/** Routes in the order of registration, then requests. */
+/** Routes in order of registration, then requests. */
 const tables: readonly (readonly [name: string, routes: readonly string[], rows: readonly Row[]])[] = [
   ['literal, parameter and rest', ['GET /', 'GET /a', 'GET /a/:id', 'GET /f/*path'], [
     ['GET /', 'GET /'],
@@ -26,7 +26,7 @@ const tables: readonly (readonly [name: string, routes: readonly string[], rows:
     ['GET ', '-'],
     ['GET xa', '-'],
   ]],
-  ['one last slash does not matter', ['GET /', 'GET /a', 'GET /b/', 'GET /c/:id'], [
+  ['one trailing slash is ignored', ['GET /', 'GET /a', 'GET /b/', 'GET /c/:id'], [
     ['GET /a/', 'GET /a'],
     ['GET /b', 'GET /b/'],
     ['GET /b/', 'GET /b/'],
@@ -48,7 +48,7 @@ const tables: readonly (readonly [name: string, routes: readonly string[], rows:
     ['GET /f//a//b', 'GET /f/*path', '/a//b'],
     ['GET /g', 'GET /:x', 'g'],
   ]],
-  ['a rest at the root takes everything', ['GET /*all'], [
+  ['a rest at the root matches everything', ['GET /*all'], [
     ['GET /', 'GET /*all', ''],
     ['GET //', 'GET /*all', '/'],
     ['GET /a/b', 'GET /*all', 'a/b'],
@@ -64,7 +64,7 @@ const tables: readonly (readonly [name: string, routes: readonly string[], rows:
     ['GET /c/d', 'GET /*r', 'c/d'],
     ['GET /', 'GET /*r', ''],
   ]],
-  ['it comes back where a literal leads nowhere', ['GET /a/:x/c', 'GET /:y/b/d', 'GET /:z/*r'], [
+  ['it backtracks if a literal does not match', ['GET /a/:x/c', 'GET /:y/b/d', 'GET /:z/*r'], [
     ['GET /a/b/c', 'GET /a/:x/c', 'b'],
     ['GET /a/b/d', 'GET /:y/b/d', 'a'],
     ['GET /a/b/e', 'GET /:z/*r', 'a', 'b/e'],
@@ -77,7 +77,7 @@ const tables: readonly (readonly [name: string, routes: readonly string[], rows:
     ['DELETE /a/b', '-'],
     ['get /a/b', '-'],
   ]],
-  ['GET serves HEAD, OPTIONS is asked for', [
+  ['GET serves HEAD, OPTIONS must be registered', [
     'GET /a', 'HEAD /a', 'OPTIONS /b', 'GET /b', 'HEAD /c', 'GET /c', 'POST /d', '* /e', 'GET,OPTIONS /f',
   ], [
     ['HEAD /a', 'GET /a'],
@@ -91,7 +91,7 @@ const tables: readonly (readonly [name: string, routes: readonly string[], rows:
     ['PURGE /e', '* /e'],
     ['OPTIONS /f', 'GET,OPTIONS /f'],
   ]],
-  ['the first registered of one pattern answers', ['GET /a/:x', '* /a/:y', 'POST /a/:z'], [
+  ['the first registered route of a pattern answers', ['GET /a/:x', '* /a/:y', 'POST /a/:z'], [
     ['GET /a/1', 'GET /a/:x', '1'],
     ['POST /a/1', '* /a/:y', '1'],
   ]],
@@ -137,7 +137,7 @@ for (const [name, routes, requests] of tables) {
   })
 }
 
-test('says which parameter is wrongly encoded, with 400 bad_path_encoding', () => {
+test('names the parameter with a malformed encoding, with 400 bad_path_encoding', () => {
   const registry = registryOf([route('GET /a/:x')])
   assert.throws(() => registry.find('GET', '/a/%zz'), (error) => {
     assert.ok(error instanceof HttpError)
@@ -148,14 +148,14 @@ test('says which parameter is wrongly encoded, with 400 bad_path_encoding', () =
   assert.deepEqual(registry.allowed('/a/%zz'), ['GET', 'HEAD', 'OPTIONS'])
 })
 
-for (const [alphabet, count] of [['few segments', 30], ['many segments with one beginning', 10]] as const) {
-  test(`agrees with the reference on random tables and paths of ${alphabet}, while routes come and go`, () => {
+for (const [alphabet, count] of [['few segments', 30], ['many segments with the same prefix', 10]] as const) {
+  test(`agrees with the reference on random tables and paths of ${alphabet}, while routes change`, () => {
     checkAgainstReference(alphabet, count)
   })
 }
 
 for (const how of ['one by one', 'at once']) {
-  test(`finds among many literals and static paths, and after most are gone: added ${how}`, () => {
+  test(`finds routes among many literals and static paths, and after removing most: added ${how}`, () => {
     const registry = new Registry<string>()
     const urls = Array.from({ length: 3_000 }, (_, index) => [`/n${index}`, `/n${index}/:id`, `/x${index}/list`]).flat()
     const routes = urls.map((url) => route(`GET ${url}`, url))
@@ -176,10 +176,10 @@ for (const how of ['one by one', 'at once']) {
   })
 }
 
-/** Of the processor's time, so that other work of the machine does not count. */
-const mayTakeUs = 200_000
+/** In processor time, so that other work of the machine does not count. */
+const maxMicroseconds = 200_000
 
-test('is done at once with very deep and very long paths', () => {
+test('is fast with very deep and very long paths', () => {
   const deepest = Array.from({ length: maxSegments }, (_, index) => `/:p${index}`).join('')
   const registry = registryOf([route('GET /:a/:b/:c'), route('GET /a/*r'), route(`GET ${deepest}`)])
   const deep = ['/a', '/b', '/%41', '//'].map((part) => part.repeat(10_000))
@@ -189,13 +189,13 @@ test('is done at once with very deep and very long paths', () => {
     registry.find('GET', path)
     registry.find('POST', path)
     registry.allowed(path)
-    assert.ok(process.cpuUsage().user - begin < mayTakeUs, `${path.slice(0, 20)}... of ${path.length}`)
+    assert.ok(process.cpuUsage().user - begin < maxMicroseconds, `${path.slice(0, 20)}... of ${path.length}`)
   }
   assert.equal(registry.find('GET', '/a'.repeat(10_000))?.values[0]?.length, 19_997)
   assert.equal(registry.find('GET', '/b'.repeat(maxSegments))?.values.length, maxSegments)
 })
 
-test('visits a node once however a table and a path are made to come back', () => {
+test('visits a node once, however much a table and a path force backtracking', () => {
   const registry = new Registry<string>()
   const depth = 12
   for (let bits = 0; bits < 2 ** depth; bits += 1) {
@@ -205,7 +205,7 @@ test('visits a node once however a table and a path are made to come back', () =
   const begin = process.cpuUsage().user
   assert.equal(registry.find('GET', `${'/a'.repeat(depth)}/nowhere`), undefined)
   assert.equal(registry.find('GET', `${'/a'.repeat(60)}`), undefined)
-  assert.ok(process.cpuUsage().user - begin < mayTakeUs)
+  assert.ok(process.cpuUsage().user - begin < maxMicroseconds)
   assert.equal(registry.find('GET', `${'/a'.repeat(depth)}/end`)?.route.target, '0')
 })
 

@@ -12,7 +12,7 @@ const hour = 60 * minute
 const ttl = 10 * minute
 
 const jumps: readonly (readonly [words: string, ms: number])[] = [['an hour', hour], ['a day', 24 * hour]]
-/** Who goes on after the jump. */
+/** Which process continues after the jump. */
 const processes: readonly (readonly [words: string, next: (machine: Machine, store: SessionStore) => SessionStore])[] = [
   ['in the same process', (_machine, store) => store],
   ['between two processes', (machine) => machine.open()],
@@ -21,7 +21,7 @@ const processes: readonly (readonly [words: string, next: (machine: Machine, sto
 for (const [far, jumpMs] of jumps) {
   for (const [where, next] of processes) {
     describe(`sessions in files, when the clock is set back by ${far} ${where}`, () => {
-      it('are there as long as they are used, and nothing that is written is lost', async (t) => {
+      it('exist as long as they are used, and no write is lost', async (t) => {
         const computer = machine(t)
         const before = computer.open()
         for (const number of [1, 2, 3]) await before.create(id(number), fields({ a: `${number}` }), ttl)
@@ -34,18 +34,18 @@ for (const [far, jumpMs] of jumps) {
         assert.equal(await store.merge(id(2), changes({}), ttl), true)
         assert.equal(await store.rename(id(3), id(4), changes({}), ttl), true)
         await store.create(id(5), fields({ a: '5' }), ttl)
-        const there = async (): Promise<unknown> => Promise.all([1, 2, 3, 4, 5].map((number) => contents(store, id(number))))
+        const readAllSessions = async (): Promise<unknown> => Promise.all([1, 2, 3, 4, 5].map((number) => contents(store, id(number))))
         const expected = [{ a: '1', b: '1' }, { a: '2' }, undefined, { a: '3' }, { a: '5' }]
-        assert.deepEqual(await there(), expected)
+        assert.deepEqual(await readAllSessions(), expected)
         computer.pass(ttl - minute)
-        assert.deepEqual(await there(), expected)
+        assert.deepEqual(await readAllSessions(), expected)
         computer.pass(minute)
-        assert.deepEqual(await there(), [undefined, undefined, undefined, undefined, undefined])
+        assert.deepEqual(await readAllSessions(), [undefined, undefined, undefined, undefined, undefined])
         assert.equal(await store.sweep(), 4)
         assert.equal(computer.files(), 0)
       })
 
-      it('end when they were not used for their time since it was noticed', async (t) => {
+      it('end if they were unused for their time to live since it was noticed', async (t) => {
         const computer = machine(t)
         const before = computer.open()
         for (const number of [1, 2, 3, 4]) await before.create(id(number), fields({ a: '1' }), ttl)
@@ -63,7 +63,7 @@ for (const [far, jumpMs] of jumps) {
         assert.equal(computer.files(), 0)
       })
 
-      it('are as they were when it is put right again', async (t) => {
+      it('are unchanged when the clock is corrected', async (t) => {
         const computer = machine(t)
         const before = computer.open()
         await before.create(id(1), fields({ a: '1' }), ttl)
@@ -81,7 +81,7 @@ for (const [far, jumpMs] of jumps) {
     })
 
     describe(`sessions in files, when the clock is set ahead by ${far} ${where}`, () => {
-      it('end as if the time had passed, and what is written afterwards lives', async (t) => {
+      it('end as if the time had passed, and later writes live', async (t) => {
         const computer = machine(t)
         const before = computer.open()
         await before.create(id(1), fields({ a: '1' }), ttl)
@@ -96,7 +96,7 @@ for (const [far, jumpMs] of jumps) {
 
         computer.jump(-jumpMs)
         const last = next(computer, store)
-        assert.deepEqual(await contents(last, id(1)), { a: '1' }, 'what was not swept meanwhile')
+        assert.deepEqual(await contents(last, id(1)), { a: '1' }, 'the unswept session')
         assert.deepEqual(await contents(last, id(3)), { a: '3' })
         computer.pass(ttl)
         assert.deepEqual([await last.read(id(1)), await last.read(id(3))], [undefined, undefined])
@@ -106,12 +106,12 @@ for (const [far, jumpMs] of jumps) {
   }
 }
 
-describe('what a kill left over, when the clock is set back', () => {
-  it('goes an hour after it was noticed', async (t) => {
+describe('the leftovers of a killed process, when the clock is set back', () => {
+  it('are removed an hour after it was noticed', async (t) => {
     const computer = machine(t)
     const store = computer.open()
     await store.create(id(1), fields({}), 2 * hour)
-    computer.jump(-Date.now()) // The real file system says when this file was changed.
+    computer.jump(-Date.now()) // The real file system determines when this file was changed.
     writeFileSync(join(computer.folder, `${'0'.repeat(64)}.json.0123456789ab.tmp`), 'half')
     await store.sweep()
     computer.pass(hour - 1)
@@ -123,7 +123,7 @@ describe('what a kill left over, when the clock is set back', () => {
   })
 })
 
-describe('a session of which more is left than its time', () => {
+describe('a session with more than its time to live left', () => {
   it('is renewed with its cookie by the next request, once', async (t) => {
     const computer = machine(t)
     const { visitor } = await visit(

@@ -14,9 +14,9 @@ const hour = 60 * minute
 describe('a damaged session file', () => {
   const whole = JSON.stringify({ version: 1, fields: [['key:a', '1']] })
   const kinds: Readonly<Record<string, string | Uint8Array>> = {
-    'an empty one': '',
-    'one that was cut': whole.slice(0, -5),
-    'one of zeros': new Uint8Array(whole.length),
+    'an empty file': '',
+    'a truncated file': whole.slice(0, -5),
+    'a file of zeros': new Uint8Array(whole.length),
     'no JSON': '<html>',
     'JSON and more': `${whole}x`,
     'no object': '1',
@@ -26,23 +26,23 @@ describe('a damaged session file', () => {
     'no version': '{"fields":[]}',
     'no fields': '{"version":1}',
     'fields as an object': '{"version":1,"fields":{"a":"1"}}',
-    'a field that is no pair': '{"version":1,"fields":[["a"]]}',
+    'a field that is not a pair': '{"version":1,"fields":[["a"]]}',
     'a field of three': '{"version":1,"fields":[["a","b","c"]]}',
-    'a field that is no text': '{"version":1,"fields":[["a",1]]}',
-    'a name that is no text': '{"version":1,"fields":[[null,"1"]]}',
-    'bytes that are no UTF-8': Buffer.from(whole.replace('a', '\xff'), 'latin1'),
-    'a value that is no JSON': whole.replace('"1"', '"{"'),
-    'a value that is cut': JSON.stringify({ version: 1, fields: [['key:b', '1'], ['key:a', '"text']] }),
+    'a field that is not a string': '{"version":1,"fields":[["a",1]]}',
+    'a name that is not a string': '{"version":1,"fields":[[null,"1"]]}',
+    'bytes that are not UTF-8': Buffer.from(whole.replace('a', '\xff'), 'latin1'),
+    'a value that is not JSON': whole.replace('"1"', '"{"'),
+    'a truncated value': JSON.stringify({ version: 1, fields: [['key:b', '1'], ['key:a', '"text']] }),
     'an empty value': whole.replace('"1"', '""'),
-    'flash that is no JSON': JSON.stringify({ version: 1, fields: [['flash:f', '{"x":']] }),
+    'flash that is not JSON': JSON.stringify({ version: 1, fields: [['flash:f', '{"x":']] }),
     'flash that is a list': JSON.stringify({ version: 1, fields: [['flash:f', '[1]']] }),
     'flash that is null': JSON.stringify({ version: 1, fields: [['flash:f', 'null']] }),
-    'flash that is a text': JSON.stringify({ version: 1, fields: [['flash:f', '"x"']] }),
+    'flash that is a string': JSON.stringify({ version: 1, fields: [['flash:f', '"x"']] }),
     'UTF-16': Buffer.from(whole, 'utf16le'),
   }
 
   for (const [kind, content] of Object.entries(kinds)) {
-    it(`is ignored, counted and told once: ${kind}`, async (t) => {
+    it(`is ignored, counted and reported once: ${kind}`, async (t) => {
       const { store, problems, fileOf, advance } = openFileStore(t, undefined, undefined, problemOfFields)
       await store.create(id(1), fields({ a: '1' }), minute)
       damage(fileOf(id(1)), content)
@@ -60,7 +60,7 @@ describe('a damaged session file', () => {
     })
   }
 
-  it('may be no regular file at all', async (t) => {
+  it('may be anything but a regular file', async (t) => {
     const { store, problems, folder, fileOf, advance } = openFileStore(t)
     await store.create(id(9), fields({}), hour)
     fs.mkdirSync(fileOf(id(1)))
@@ -75,9 +75,9 @@ describe('a damaged session file', () => {
     assert.equal(fs.readdirSync(folder).length, 2)
   })
 
-  it('never makes a read fail, and never gives what is no session', (t) => checkDamagedFiles(t, 150))
+  it('never makes a read fail, and never returns an invalid session', (t) => checkDamagedFiles(t, 150))
 
-  it('is whole again when the session is made anew', async (t) => {
+  it('is valid again when the session is created again', async (t) => {
     const { store, fileOf } = openFileStore(t)
     await store.create(id(1), fields({}), minute)
     damage(fileOf(id(1)), '')
@@ -88,8 +88,8 @@ describe('a damaged session file', () => {
   })
 })
 
-describe('a disk that fails', () => {
-  it('leaves what was there before, and is told with the folder', async (t) => {
+describe('a failing disk', () => {
+  it('keeps the previous state, and is reported with the folder', async (t) => {
     const failing = new Map<string, string>()
     const { store, folder, fileOf } = openFileStore(t, faulty(failing))
     await store.create(id(1), fields({ a: '1' }), minute)
@@ -107,7 +107,7 @@ describe('a disk that fails', () => {
     assert.deepEqual(await contents(store, id(1)), { a: '1', b: '2' })
   })
 
-  it('that keeps the old file takes back a rename', async (t) => {
+  it('that keeps the old file undoes a rename', async (t) => {
     const failing = new Map<string, string>()
     const { store, fileOf } = openFileStore(t, faulty(failing))
     await store.create(id(1), fields({ a: '1' }), minute)
@@ -126,7 +126,7 @@ describe('a disk that fails', () => {
     assert.equal(await store.read(id(2)), undefined)
   })
 
-  it('that loses a file between two looks has no session', async (t) => {
+  it('that loses a file between two checks has no session', async (t) => {
     const failing = new Map<string, string>()
     const { store } = openFileStore(t, faulty(failing))
     await store.create(id(1), fields({ a: '1' }), minute)
@@ -145,7 +145,7 @@ describe('a disk that fails', () => {
     assert.deepEqual(await contents(store, id(1)), { a: '1' })
   })
 
-  it('is a folder that is none', async (t) => {
+  it('is reported if the folder is not a folder', async (t) => {
     const file = join(temporaryFolder(), 'file')
     fs.writeFileSync(file, '')
     const { store } = openFileStore(t, promises, file)

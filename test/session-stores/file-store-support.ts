@@ -10,7 +10,7 @@ import { Seeded } from '../support/seeded.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { contents, fields, id } from './store-values.ts'
 
-/** A store in a folder that is not there yet. Its fields hold any text, unless the last argument says what is wrong. */
+/** A store in a folder that does not exist yet. Its fields hold any text, unless the last argument returns a problem. */
 export function openFileStore(
   t: Pick<TestContext, 'after'>,
   files: SessionFiles = promises,
@@ -34,13 +34,13 @@ export interface Machine {
   open(): SessionStore
   /** Lets time pass. */
   pass(ms: number): void
-  /** Sets the calendar's clock on, or back. */
+  /** Sets the wall clock forward or back. */
   jump(ms: number): void
-  /** How many files are in the folder. */
+  /** Returns the number of files in the folder. */
   files(): number
 }
 
-/** Makes a machine. The real file system notes the real time of each change; here it is that of the machine. */
+/** Makes a machine. The real file system records the real time of each change; here it is the machine's time. */
 export function machine(t: Pick<TestContext, 'after'>): Machine {
   const folder = join(temporaryFolder(), 'sessions')
   const changed = new Map<string, number>()
@@ -75,14 +75,14 @@ export function machine(t: Pick<TestContext, 'after'>): Machine {
   return { folder, open, pass, jump: (ms) => void (calendarMs += ms), files: () => fs.readdirSync(folder).length }
 }
 
-/** The real file system, whose calls are noted by name. */
+/** The real file system, whose calls are recorded by name. */
 export function recording(calls: string[]): SessionFiles {
   return wrapped((call) => {
     calls.push(call)
   })
 }
 
-/** The real file system, of which the calls that are named, alone or with their path, fail with a code. */
+/** The real file system, in which the named calls, optionally with their path, fail with a code. */
 export function faulty(failing: ReadonlyMap<string, string>): SessionFiles {
   return wrapped((call, path) => {
     const code = failing.get(call) ?? failing.get(`${call} ${path}`)
@@ -109,7 +109,7 @@ function wrapped(before: (call: string, path: string) => void): SessionFiles {
   }
 }
 
-/** Damages the file of a session in each round: no read fails, and none gives what is no session. */
+/** Damages the file of a session in each round: no read fails, and none returns an invalid session. */
 export async function checkDamagedFiles(t: Pick<TestContext, 'after'>, rounds: number): Promise<void> {
   const { store, fileOf } = openFileStore(t)
   await store.create(id(1), fields({ 'key:a': '1', 'flash:f': '{"x":"y"}' }), 60_000)
@@ -130,7 +130,7 @@ export async function checkDamagedFiles(t: Pick<TestContext, 'after'>, rounds: n
   assert.deepEqual(await contents(store, id(1)), { 'key:a': '1', 'flash:f': '{"x":"y"}' })
 }
 
-/** Replaces what a file holds; its times stay. */
+/** Replaces the content of a file; its times stay. */
 export function damage(file: string, content: string | Uint8Array): void {
   const { atime, mtime } = fs.statSync(file)
   fs.writeFileSync(file, content)

@@ -11,11 +11,11 @@ import { until } from '../support/until.ts'
 import { checkDamagedFiles, openFileStore } from './file-store-support.ts'
 
 describe('a damaged session file', () => {
-  it('never makes a read fail in 500 rounds, and never gives what is no session', (t) => checkDamagedFiles(t, 500))
+  it('never makes a read fail in 500 rounds, and never returns an invalid session', (t) => checkDamagedFiles(t, 500))
 })
 
-describe('a process that is killed', () => {
-  it('leaves every session whole', async (t) => {
+describe('a killed process', () => {
+  it('leaves every session intact', async (t) => {
     const folder = join(temporaryFolder(), 'sessions')
     const program = fileURLToPath(new URL('write-sessions.ts', import.meta.url))
     for (let round = 0; round < 3; round++) {
@@ -46,7 +46,7 @@ describe('a process that is killed', () => {
   })
 })
 
-/** What loads TypeScript where Node does not. */
+/** Loads TypeScript if Node does not. */
 function isLoader(argument: string, at: number, all: readonly string[]): boolean {
   return argument.startsWith('--import') || all[at - 1] === '--import'
 }

@@ -13,7 +13,7 @@ const hour = 60 * minute
 testSessionStore('file', (t) => openFileStore(t))
 
 describe('the files of the file store', () => {
-  it('are not there before a session is', async (t) => {
+  it('do not exist before the first session', async (t) => {
     const { store, folder } = openFileStore(t)
     assert.equal(await store.read(id(1)), undefined)
     assert.equal(await store.sweep(), 0)
@@ -22,7 +22,7 @@ describe('the files of the file store', () => {
     assert.equal(fs.existsSync(folder), false)
   })
 
-  it('are readable by this user alone, and do not tell the id', async (t) => {
+  it('are readable only by this user, and do not reveal the id', async (t) => {
     const { store, folder, fileOf } = openFileStore(t)
     await store.create(id(1), fields({ a: '1' }), minute)
     await store.merge(id(1), changes({ b: '2' }), minute)
@@ -32,7 +32,7 @@ describe('the files of the file store', () => {
     assert.doesNotMatch(fs.readFileSync(fileOf(id(1)), 'utf8'), new RegExp(id(1)))
   })
 
-  it('are there for the next process', async (t) => {
+  it('are available to the next process', async (t) => {
     const { store, folder } = openFileStore(t)
     await store.create(id(1), fields({ a: '1' }), minute)
     await store.close()
@@ -40,7 +40,7 @@ describe('the files of the file store', () => {
     assert.deepEqual(await contents(next.store, id(1)), { a: '1' })
   })
 
-  it('come back into a folder that was removed', async (t) => {
+  it('are restored in a folder that was removed', async (t) => {
     const { store, folder } = openFileStore(t)
     await store.create(id(1), fields({ a: '1' }), minute)
     fs.rmSync(folder, { recursive: true })
@@ -64,7 +64,7 @@ describe('the files of the file store', () => {
     assert.deepEqual(calls, ['opendir', 'lstat', 'lstat', 'unlink'])
   })
 
-  it('that are left over from a kill are removed after an hour, others stay', async (t) => {
+  it('left by a killed process are removed after an hour, others stay', async (t) => {
     const { store, folder, fileOf, advance } = openFileStore(t)
     await store.create(id(1), fields({ a: '1' }), 3 * hour)
     const leftover = `${fileOf(id(1))}.0123456789ab.tmp`
@@ -82,7 +82,7 @@ describe('the files of the file store', () => {
     assert.equal(fs.readdirSync(folder).length, 1 + others.length)
   })
 
-  it('are swept once at a time, beside other work', async (t) => {
+  it('are swept by one sweep at a time, beside other work', async (t) => {
     const calls: string[] = []
     const { store, advance } = openFileStore(t, recording(calls))
     for (let number = 0; number < 50; number++) await store.create(id(number), fields({}), minute)
@@ -96,7 +96,7 @@ describe('the files of the file store', () => {
     assert.equal(await store.sweep(), 0)
   })
 
-  it('are written to the end before the store is closed', async (t) => {
+  it('are written completely before the store is closed', async (t) => {
     const { store, folder } = openFileStore(t)
     const created = store.create(id(1), fields({ a: '1' }), minute)
     const merged = store.merge(id(1), changes({ b: '2' }), minute)
@@ -118,7 +118,7 @@ describe('the files of the file store', () => {
 })
 
 describe('a process that is killed', () => {
-  it('in the middle of a rename leaves the old id with what it had, and the new one to nobody', async (t) => {
+  it('in the middle of a rename leaves the old id unchanged, and the new id unused', async (t) => {
     const { store, folder } = openFileStore(t)
     await store.create(id(1), fields({ a: '1' }), minute)
     const killed = new Promise<void>((resolve) => {

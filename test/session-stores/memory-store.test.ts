@@ -14,46 +14,46 @@ testSessionStore('memory', (t) => {
   return { store, advance: (ms) => void (nowMs += ms) }
 })
 
-describe('the bound of the memory store', () => {
+describe('the limit of the memory store', () => {
   function make(max: number) {
     let nowMs = 0
-    let told = 0
-    const store = createMemoryStore({ max, onFull: () => (told += 1), now: () => nowMs })
-    return { store, told: () => told, advance: (ms: number) => (nowMs += ms) }
+    let timesFull = 0
+    const store = createMemoryStore({ max, onFull: () => (timesFull += 1), now: () => nowMs })
+    return { store, timesFull: () => timesFull, advance: (ms: number) => (nowMs += ms) }
   }
 
-  it('drops the session that was not used for longest, and says so once', async () => {
-    const { store, told, advance } = make(3)
+  it('drops the least recently used session, and reports it once', async () => {
+    const { store, timesFull, advance } = make(3)
     for (const number of [1, 2, 3]) store.create(id(number), fields({}), minute)
     advance(1000)
     store.read(id(1))
     store.merge(id(2), changes({}), minute)
-    assert.equal(told(), 0)
+    assert.equal(timesFull(), 0)
     store.create(id(4), fields({}), minute)
     assert.equal(store.read(id(3)), undefined)
     store.create(id(5), fields({}), minute)
     assert.equal(store.read(id(1)), undefined)
-    assert.deepEqual({ told: told(), ...store.counts }, { told: 1, evicted: 2, damaged: 0 })
+    assert.deepEqual({ timesFull: timesFull(), ...store.counts }, { timesFull: 1, evicted: 2, damaged: 0 })
     assert.equal(store.merge(id(1), changes({ a: '1' }), minute), false)
     assert.deepEqual(await contents(store, id(2)), {})
   })
 
-  it('counts no session that had expired anyway', () => {
-    const { store, told, advance } = make(1)
+  it('does not count sessions that had expired anyway', () => {
+    const { store, timesFull, advance } = make(1)
     store.create(id(1), fields({}), minute)
     advance(minute)
     store.create(id(2), fields({}), minute)
-    assert.deepEqual({ told: told(), ...store.counts }, { told: 0, evicted: 0, damaged: 0 })
+    assert.deepEqual({ timesFull: timesFull(), ...store.counts }, { timesFull: 0, evicted: 0, damaged: 0 })
   })
 
-  it('is not met by a session that gets a new id', () => {
+  it('is not reached by a session that gets a new id', () => {
     const { store } = make(1)
     store.create(id(1), fields({}), minute)
     assert.equal(store.rename(id(1), id(2), changes({}), minute), true)
     assert.equal(store.counts.evicted, 0)
   })
 
-  it('drops what a list in the order of use says, whatever is done in between, a second apart', () => {
+  it('drops sessions in order of use, whatever operations happen in between, a second apart', () => {
     const random = new Seeded(3)
     const { store, advance } = make(20)
     let model: number[] = [] // the ids, from the least to the most recently used
@@ -79,17 +79,17 @@ describe('the bound of the memory store', () => {
     for (const number of model) assert.notEqual(store.read(id(number)), undefined)
   })
 
-  it('sweeps all that has expired, over several goes', () => {
+  it('sweeps all expired sessions, over several sweeps', () => {
     const { store, advance } = make(10_000)
     for (let number = 0; number < 2000; number++) store.create(id(number), fields({}), 2 * minute)
     for (let number = 2000; number < 4000; number++) store.create(id(number), fields({}), minute)
     advance(minute)
-    assert.equal(store.sweep(), 0) // 1000 that live stand in front
+    assert.equal(store.sweep(), 0) // 1000 live sessions are in front
     advance(minute)
     assert.equal(store.sweep(), 4000)
   })
 
-  it('goes by a clock that does not jump, whatever the time of day does', (t) => {
+  it('uses a monotonic clock, whatever the wall clock does', (t) => {
     const store = createMemoryStore({ max: 10, onFull: () => {} })
     t.mock.timers.enable({ apis: ['Date'], now: 0 })
     store.create(id(1), fields({ a: '1' }), minute)

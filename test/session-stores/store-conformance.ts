@@ -5,19 +5,19 @@ import { request } from '../support/request.ts'
 import { serveSessions, sessionCookieOf } from '../session/session-server.ts'
 import { changes, contents, fields, id } from './store-values.ts'
 
-/** A store under test, empty. */
+/** An empty store under test. */
 export interface StoreUnderTest {
   readonly store: SessionStore
-  /** Moves the store's clock on, or waits so long. */
+  /** Advances the store's clock, or waits that long. */
   readonly advance: (ms: number) => void | Promise<void>
-  /** Whether what expires is gone without a sweep, which then has nothing to remove. */
+  /** Whether expired sessions disappear without a sweep, which then has nothing to remove. */
   readonly expiresByItself?: true
 }
 
 /**
- * What holds for every store: the promises of `lib/session/store.ts`.
- * @param open opens a store of the test's own, and closes it when the test ends
- * @param minute the time to live in the tests, in milliseconds; short where time has to be waited for
+ * Checks that apply to every store: the guarantees of `lib/session/store.ts`.
+ * @param open opens a store for the test, and closes it when the test ends
+ * @param minute the time to live in the tests, in milliseconds; short if the test has to wait
  */
 export function testSessionStore(
   name: string,
@@ -25,7 +25,7 @@ export function testSessionStore(
   minute = 60_000,
 ): void {
   describe(`the ${name} store keeps the contract`, () => {
-    it('gives what was created, and nothing for another id', async (t) => {
+    it('returns the created session, and nothing for another id', async (t) => {
       const { store } = await open(t)
       await store.create(id(1), fields({ a: '1', __proto__x: '2' }), minute)
       assert.deepEqual(await contents(store, id(1)), { a: '1', __proto__x: '2' })
@@ -48,25 +48,25 @@ export function testSessionStore(
       assert.deepEqual(await contents(store, id(1)), {})
     })
 
-    it('changes the named fields alone', async (t) => {
+    it('changes only the named fields', async (t) => {
       const { store } = await open(t)
       await store.create(id(1), fields({ a: '1', b: '2', c: '3' }), minute)
       assert.equal(await store.merge(id(1), changes({ b: '20', d: '4' }, ['c', 'nothing']), minute), true)
       assert.deepEqual(await contents(store, id(1)), { a: '1', b: '20', d: '4' })
     })
 
-    it('gives a snapshot', async (t) => {
+    it('returns a snapshot', async (t) => {
       const { store } = await open(t)
       const given = new Map([['a', '1']])
       await store.create(id(1), given, minute)
-      given.set('a', 'changed by the one who gave it')
+      given.set('a', 'changed by the caller')
       const before = await store.read(id(1))
       await store.merge(id(1), changes({ a: '2' }), minute)
       await store.rename(id(1), id(2), changes({ b: '3' }, ['a']), minute)
       assert.deepEqual([...(before as StoredSession).fields], [['a', '1']])
     })
 
-    it('renames as one step: the old id is gone', async (t) => {
+    it('renames as one step: the old id no longer exists', async (t) => {
       const { store } = await open(t)
       await store.create(id(1), fields({ a: '1', b: '2' }), minute)
       assert.equal(await store.rename(id(1), id(2), changes({ user: '7' }, ['b']), minute), true)
@@ -76,7 +76,7 @@ export function testSessionStore(
       assert.equal(await store.read(id(3)), undefined)
     })
 
-    it('does not bring back what is not there', async (t) => {
+    it('does not restore a missing session', async (t) => {
       const { store } = await open(t)
       await store.create(id(1), fields({ a: '1' }), minute)
       await store.destroy(id(1))
@@ -89,7 +89,7 @@ export function testSessionStore(
       assert.equal(await store.read(id(2)), undefined)
     })
 
-    it('loses nothing of changes made at the same time', async (t) => {
+    it('loses no concurrent changes', async (t) => {
       const { store } = await open(t)
       await store.create(id(1), fields({ kept: 'x', gone: 'y' }), minute)
       const names = Array.from({ length: 100 }, (_, at) => `n${at}`)
@@ -101,7 +101,7 @@ export function testSessionStore(
       assert.deepEqual(await contents(store, id(1)), { kept: 'x', ...Object.fromEntries(names.map((n) => [n, n])) })
     })
 
-    it('lets one of two renames at the same time through', async (t) => {
+    it('accepts one of two concurrent renames', async (t) => {
       const { store } = await open(t)
       await store.create(id(1), fields({ a: '1' }), minute)
       const rename = (to: number) => store.rename(id(1), id(to), changes({ to: `${to}` }), minute)
@@ -126,7 +126,7 @@ export function testSessionStore(
       assert.equal(await store.read(id(2)), undefined)
     })
 
-    it('counts from zero, and sweeps nothing that lives', async (t) => {
+    it('counts from zero, and sweeps no live sessions', async (t) => {
       const { store } = await open(t)
       assert.deepEqual({ ...store.counts }, { evicted: 0, damaged: 0 })
       assert.equal(await store.sweep(), 0)
@@ -175,7 +175,7 @@ export function testSessionStore(
       await assertRemaining(store, id(2), minute)
     })
 
-    it('goes on where a merge does not give it anew', async (t) => {
+    it('continues after a merge that does not renew it', async (t) => {
       const { store, advance } = await open(t)
       await store.create(id(1), fields({ a: '1' }), minute)
       await advance(minute / 2)
@@ -197,7 +197,7 @@ export function testSessionStore(
       assert.equal(await store.read(id(1)), undefined)
     })
 
-    it('does not bring back what has expired, swept or not', async (t) => {
+    it('does not restore an expired session, swept or not', async (t) => {
       const { store, advance } = await open(t)
       for (const number of [1, 2, 3, 4]) await store.create(id(number), fields({ a: '1' }), minute)
       await advance(minute)
@@ -209,7 +209,7 @@ export function testSessionStore(
       for (const number of [1, 2, 3, 4, 5]) assert.equal(await store.read(id(number)), undefined)
     })
 
-    it('is what a sweep goes by', async (t) => {
+    it('decides what a sweep removes', async (t) => {
       const { store, advance, expiresByItself = false } = await open(t)
       await store.create(id(1), fields({}), minute)
       await store.create(id(2), fields({}), 3 * minute)
@@ -225,7 +225,7 @@ export function testSessionStore(
     })
   })
 
-  /** Within a quarter of a minute: some stores round, and some clocks run on. */
+  /** Within a quarter of a minute: some stores round, and some clocks keep running. */
   async function assertRemaining(store: SessionStore, id: string, expectedMs: number): Promise<void> {
     const remainingMs = (await store.read(id))?.remainingMs ?? 0
     const right = remainingMs <= expectedMs + 1 && remainingMs > expectedMs - minute / 4

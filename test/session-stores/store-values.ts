@@ -1,21 +1,21 @@
 import type { FieldChanges, SessionStore } from '../../lib/session/store.ts'
 
-/** An id of the shape that sessions have. */
+/** Makes an id of the shape of session ids. */
 export function id(number: number): string {
   return `${number}`.padStart(43, 'A')
 }
 
-/** Fields of an object's members. */
+/** Returns the fields of an object's members. */
 export function fields(values: Readonly<Record<string, string>>): Map<string, string> {
   return new Map(Object.entries(values))
 }
 
-/** Changes: what is set, and what is removed. */
+/** Returns changes: fields to set, and fields to remove. */
 export function changes(set: Readonly<Record<string, string>>, removed: readonly string[] = []): FieldChanges {
   return { set: fields(set), removed: new Set(removed) }
 }
 
-/** The fields of a session as an object; undefined when there is no such session. */
+/** Returns the fields of a session as an object; undefined if there is no such session. */
 export async function contents(
   store: SessionStore,
   id: string | undefined,

@@ -1,8 +1,8 @@
-// Writes sessions without end into the folder that it is given, a line on standard output for each step: to be killed.
+// Writes sessions endlessly to the given folder, with a line on standard output for each step: to be killed.
 import { FileStore } from '../../lib/session-stores/file-store.ts'
 import { changes, fields, id } from './store-values.ts'
 
-const folder = process.argv[2] as string // whoever starts this gives it
+const folder = process.argv[2] as string // passed by the parent process
 const store = new FileStore({ folder, problemOf: () => undefined, onProblem: console.error })
 const filling = 'x'.repeat(20_000)
 const hour = 3_600_000

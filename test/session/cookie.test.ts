@@ -13,7 +13,7 @@ import { around } from './wrapped-store.ts'
 const minute = 60_000
 
 describe('the session cookie', () => {
-  it('comes once something was written, not before', async (t) => {
+  it('is set once something was written, not before', async (t) => {
     const { visitor, store } = await visit(t, {
       read: ({ session }) => [session.get('a'), session.has('_flash')],
       remove: ({ session }) => session.delete('a'),
@@ -29,7 +29,7 @@ describe('the session cookie', () => {
     assert.deepEqual(await contents(store, value), { 'key:a': '1' })
   })
 
-  it('ends with the browser when ttl_s is 0, and is then sent once', async (t) => {
+  it('ends with the browser session if ttl_s is 0, and is then sent once', async (t) => {
     const write: TestAction = ({ session }) => session.set('a', 1)
     const { visitor, store } = await visit(t, { write }, { ttlS: 0, cookie: 'own' })
     const answer = await request(`${visitor.url}/write`)
@@ -41,7 +41,7 @@ describe('the session cookie', () => {
     assert.equal(second.headers['cache-control'], 'private')
   })
 
-  it('leaves what the application says of caches, and other cookies', async (t) => {
+  it("keeps the application's cache settings and other cookies", async (t) => {
     const { visitor } = await visit(t, {
       write: (ctx) => {
         ctx.setHeader('Cache-Control', 'no-store')
@@ -67,11 +67,11 @@ describe('the session cookie', () => {
     'with an encoded NUL': `${'A'.repeat(42)}%00`,
     'that is a path': '../../../../../../../../../../../etc/passwd',
     'with a line break': `${'A'.repeat(42)}%0A`,
-    'that is no UTF-8': `${'A'.repeat(42)}%ff`,
+    'that is not UTF-8': `${'A'.repeat(42)}%ff`,
     'that is quoted and short': '"AAAA"',
   }
   for (const [kind, value] of Object.entries(ignored)) {
-    it(`is ignored without asking the store: ${kind}`, async (t) => {
+    it(`is ignored without a store access: ${kind}`, async (t) => {
       const asked: string[] = []
       const write: TestAction = ({ session }) => session.set('a', 1)
       const { visitor } = await visit(t, { write, read: () => 'x' }, noting(asked))
@@ -92,7 +92,7 @@ describe('the session cookie', () => {
     assert.deepEqual(asked, [])
   })
 
-  it('of an unknown id is never adopted, nor taken away', async (t) => {
+  it('with an unknown id is never adopted, nor expired', async (t) => {
     const { visitor, store } = await visit(t, { write: ({ session }) => session.set('a', 1), read: () => 'x' })
     const unknown = 'A'.repeat(43)
     visitor.id = unknown
@@ -103,7 +103,7 @@ describe('the session cookie', () => {
     assert.equal(await store.read(unknown), undefined)
   })
 
-  it('that comes twice counts by the first whose session is there, whatever stands before it', async (t) => {
+  it('that is sent twice counts by the first with an existing session, whatever precedes it', async (t) => {
     const { visitor, store } = await visit(t, {
       enter: ({ session }) => {
         session.regenerate()
@@ -123,14 +123,14 @@ describe('the session cookie', () => {
       assert.equal(await read(`${before}; SVCSID=${first}`), 'first', before)
       assert.equal(await read(before), 'none', before)
     }
-    // Signing in again gives the live one a new id, and takes over no other.
+    // Another sign-in gives the live session a new id, and keeps nothing of the other.
     const answer = await request(`${visitor.url}/enter`, { headers: { cookie: `SVCSID=${gone}; SVCSID=${first}` } })
     const entered = sessionCookieOf(answer)?.value
     assert.equal(await read(`SVCSID=${gone}; SVCSID=${entered}`), 'entered')
     assert.deepEqual([await store.read(gone), await store.read(String(first))], [undefined, undefined])
   })
 
-  it('that comes twice counts by the first whose session is there in a store that answers later, too', async (t) => {
+  it('that is sent twice counts by the first with an existing session, in an asynchronous store too', async (t) => {
     const memory = createMemoryStore({ max: 10, onFull: () => {} })
     const store = around(memory, async (_call, work) => work())
     const { visitor } = await visit(
@@ -145,7 +145,7 @@ describe('the session cookie', () => {
     assert.equal(await read(`SVCSID=${one}; SVCSID=${two}`), 'none')
   })
 
-  it('that comes many times asks the store for each id once', async (t) => {
+  it('that is sent many times accesses the store once per id', async (t) => {
     const asked: string[] = []
     const { visitor } = await visit(t, { read: () => 'x' }, noting(asked))
     const ids = ['A', 'B', 'A', 'C', 'B'].map((letter) => letter.repeat(43))
@@ -174,7 +174,7 @@ describe('the time to live', () => {
   }
 
   for (const path of ['read', 'write', 'twice']) {
-    it(`begins anew, with the cookie, when less than nine tenths are left: ${path}`, async (t) => {
+    it(`is renewed, with the cookie, when less than nine tenths are left: ${path}`, async (t) => {
       const { clock, visitor, store } = await visitWithClock(t)
       await visitor.ask('write')
       clock.ms += minute
@@ -192,7 +192,7 @@ describe('the time to live', () => {
     })
   }
 
-  it('of the store and of the cookie is the same, however often something is written', async (t) => {
+  it('is the same in store and cookie, however often something is written', async (t) => {
     const { clock, visitor, store } = await visitWithClock(t)
     let cookieEndsMs = 0
     for (let round = 0; round < 60; round += 1) {
@@ -204,7 +204,7 @@ describe('the time to live', () => {
     }
   })
 
-  it('is not begun anew by a late answer, which has no cookie: it would put an old id back', async (t) => {
+  it('is not renewed by a late response, which has no cookie: it would restore an old id', async (t) => {
     const gate = createGate(2)
     const { visitor } = await visit(t, {
       write: ({ session }) => session.set('a', 1),
@@ -229,12 +229,12 @@ describe('the time to live', () => {
   })
 })
 
-/** Whole seconds that a session has left. */
+/** The seconds that a session has left, as an integer. */
 async function left(store: SessionStore, id: string | undefined): Promise<number> {
   return Math.round(((await store.read(id ?? ''))?.remainingMs ?? 0) / 1000)
 }
 
-/** A store that notes what it is asked. */
+/** A store that records its calls. */
 function noting(asked: string[]): SessionServerOptions {
   const store = createMemoryStore({ max: 10, onFull: () => {} })
   return { store: around(store, (call, work) => (asked.push(call), work())) }

@@ -1,4 +1,4 @@
-// What becomes of the session's cookie when the request fails after the session was saved.
+// The session cookie of a request that fails after the session was saved.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { startApplication } from '../support/application.ts'
@@ -21,7 +21,7 @@ const files = {
   'routes/middleware/m.mjs': `export const failing = async (ctx, next) => { await next(); throw new Error('after all') }`,
 }
 
-it('tells the new id with a 500 when the session was saved, and no other cookie', async (t) => {
+it('sends the new id with a 500 if the session was saved, and no other cookie', async (t) => {
   const { url } = await startApplication(t, files)
   for (const path of ['/late', '/saved']) {
     const before = cookiesOf(await request(`${url}/in`))
@@ -34,7 +34,7 @@ it('tells the new id with a 500 when the session was saved, and no other cookie'
   }
 })
 
-it('sends no cookie with a 500 when the session was not saved', async (t) => {
+it('sends no cookie with a 500 if the session was not saved', async (t) => {
   const { url } = await startApplication(t, files)
   const before = cookiesOf(await request(`${url}/in`))
   for (const Cookie of ['', before.join('; ')]) {

@@ -43,7 +43,7 @@ describe('the settings of sessions', () => {
     [{ store: 'redis' }, /^setup\.session\.store must be auto, memory or file/],
     [{ store: 'file' }, /^setup\.session\.path must be a folder, since setup\.session\.store is "file"$/],
     [{ store: 'file', path: 'a\u0000' }, /^setup\.session\.path must be a path without control characters/],
-    [{ store: 'file', path: 'file' }, /^setup\.session\.path must be a folder: .*\/file is none$/],
+    [{ store: 'file', path: 'file' }, /^setup\.session\.path must be a folder: .*\/file is not a folder$/],
     [{ store: 'file', path: 'file/below' }, /^setup\.session\.path must be a folder: ENOTDIR/],
     [{ store: 'file', path: 'public/sessions' }, /^setup\.session\.path must not be in paths\.public, .* it is public\/sessions$/],
     [{ store: 'file', path: 'x'.repeat(5000) }, /^setup\.session\.path must be a folder: ENAMETOOLONG/],
@@ -60,7 +60,7 @@ describe('the settings of sessions', () => {
     })
   }
 
-  it('are told of what is odd', () => {
+  it('produce warnings for suspicious values', () => {
     const { group } = make()
     const { warnings } = group.prepare({ path: 'sessions', ttls: 5 })
     assert.deepEqual(warnings, [
@@ -86,7 +86,7 @@ describe('the settings of sessions', () => {
 })
 
 describe('a reload', () => {
-  it('keeps the store as long as its own settings stay', async (t) => {
+  it('keeps the store if its own settings are unchanged', async (t) => {
     const { group } = make()
     const { visitor } = await visit(t, actions, { group })
     await visitor.ask('write')
@@ -96,7 +96,7 @@ describe('a reload', () => {
     assert.equal((await visitor.ask('read')).text, 'none')
   })
 
-  it('moves to files and back; files of the folder are found again', async (t) => {
+  it('moves to files and back; existing files of the folder are found again', async (t) => {
     const { group, folder } = make()
     const { visitor } = await visit(t, actions, { group })
     group.prepare({ store: 'file', path: 'a/../sessions' }).commit()
@@ -121,8 +121,8 @@ describe('a reload', () => {
   })
 })
 
-describe('the store in use', () => {
-  it('is swept after so many saves; a sweep that fails is logged', async (t) => {
+describe('the current store', () => {
+  it('is swept after the configured number of saves; a failing sweep is logged', async (t) => {
     const { group, folder, lines } = make()
     const { visitor } = await visit(t, actions, { group })
     group.prepare({ store: 'file', path: 'sessions', sweep_every: 2 }).commit()
@@ -146,7 +146,7 @@ describe('the store in use', () => {
     assert.deepEqual(lines, [`error ERROR Cannot sweep the sessions: ${reason}`])
   })
 
-  it('says once that it is full, and counts', async (t) => {
+  it('reports once that it is full, and counts', async (t) => {
     const { group, lines } = make()
     const { visitor } = await visit(t, actions, { group })
     group.prepare({ max: 1 }).commit()
@@ -156,13 +156,13 @@ describe('the store in use', () => {
     }
     assert.deepEqual({ ...group.counts }, { evicted: 2, damaged: 0 })
     assert.deepEqual(lines, [
-      'error WARN 1 sessions are there, as many as setup.session.max allows: from now on the longest unused one goes',
+      'error WARN the session store is full (setup.session.max is 1): from now on the least recently used session is dropped',
     ])
     group.prepare({ max: 2 }).commit()
     assert.deepEqual({ ...group.counts }, { evicted: 2, damaged: 0 }, 'of all stores since the start')
   })
 
-  it('tells of damaged files', async (t) => {
+  it('reports damaged files', async (t) => {
     const { group, folder, lines } = make()
     const { visitor } = await visit(t, actions, { group })
     group.prepare({ store: 'file', path: 'sessions' }).commit()
@@ -172,11 +172,11 @@ describe('the store in use', () => {
     fs.writeFileSync(path, '{')
     fs.utimesSync(path, 2 ** 31, 2 ** 31)
     assert.equal((await visitor.ask('read')).text, 'none')
-    assert.deepEqual(lines, [`error WARN the session file ${path} is damaged and was ignored: it is no JSON object`])
+    assert.deepEqual(lines, [`error WARN the session file ${path} is damaged and was ignored: it is not a JSON object`])
     assert.equal(group.counts.damaged, 1)
   })
 
-  it('makes no request fail whose session file has a value that is no JSON', async (t) => {
+  it('fails no request because of a session file with a value that is not JSON', async (t) => {
     const { group, folder, lines } = make()
     const flash: TestAction = ({ session }) => [session.get('_flash')]
     const { visitor, failures } = await visit(t, { ...actions, flash }, { group })
@@ -205,7 +205,7 @@ describe('the store in use', () => {
 })
 
 describe('sessions with a shared store', () => {
-  /** A group whose shared stores are noted, and closed, as they come. */
+  /** Makes a group whose shared stores are recorded as they are opened and closed. */
   function makeShared() {
     const opened: SessionStore[] = []
     const problems: ((message: string) => void)[] = []
@@ -220,23 +220,23 @@ describe('sessions with a shared store', () => {
     return { ...made, opened, problems }
   }
 
-  it('are in it unless another is named, which is odd', async () => {
+  it('are stored there unless another store is configured, which causes a warning', async () => {
     const { group, opened } = makeShared()
     for (const given of [undefined, { store: 'auto' }, { max: 5 }, { ttl_s: 5 }]) {
       const prepared = group.prepare(given)
       assert.deepEqual(prepared.warnings, [])
       prepared.commit()
-      assert.equal(opened.length, 1, 'it is kept')
+      assert.equal(opened.length, 1, 'it is unchanged')
     }
     for (const given of [{ store: 'memory' }, { store: 'file', path: 'sessions' }]) {
       assert.deepEqual(group.prepare(given).warnings, [
-        `sessions are of this process alone, since setup.session.store is "${given.store}": "auto" shares them by shared.url`,
+        `sessions are not shared, since setup.session.store is "${given.store}": "auto" shares them by shared.url`,
       ])
     }
     await group.close()
   })
 
-  it('go to another store and come back by a reload', async (t) => {
+  it('change the store by a reload, and back', async (t) => {
     const { group } = makeShared()
     const { visitor } = await visit(t, actions, { group })
     await visitor.ask('write')
@@ -248,7 +248,7 @@ describe('sessions with a shared store', () => {
     assert.equal((await visitor.ask('read')).text, 'none')
   })
 
-  it('tell what a shared store refuses once a second', () => {
+  it('report refusals of a shared store once a second', () => {
     const { problems, lines } = makeShared()
     for (let count = 0; count < 100; count += 1) problems[0]?.('the shared engine refuses a session: OOM')
     assert.deepEqual(lines, ['error WARN the shared engine refuses a session: OOM'])
@@ -257,7 +257,7 @@ describe('sessions with a shared store', () => {
 
 const advice = 'the user that the server runs as must be able to write there, and the disk must have room'
 
-/** A group whose log lines are collected: module, level, message. */
+/** Makes a group whose log lines are collected: module, level, message. */
 function make(options: Pick<SessionGroupOptions, 'openSharedStore'> = {}) {
   const folder = temporaryFolder()
   const lines: string[] = []

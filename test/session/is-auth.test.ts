@@ -29,7 +29,7 @@ const signedIn = '/in?user=5'
 const asJson = { accept: 'application/json' }
 
 describe('SVC_MwIsAuth', () => {
-  it('lets pass who has signed in, and gives the user to those behind it', async (t) => {
+  it('passes signed-in users, and provides the user to the layers below', async (t) => {
     const send = (await startChain(t, actions)).client()
     for (const at of [4, 5, 6, 7, 8]) {
       await send(`/in?user=${at}`)
@@ -38,7 +38,7 @@ describe('SVC_MwIsAuth', () => {
     }
   })
 
-  it('sends everybody else to the sign-in page', async (t) => {
+  it('redirects everybody else to the sign-in page', async (t) => {
     const server = await startChain(t, actions)
     const send = server.client()
     for (const at of [0, 1, 2, 3]) {
@@ -46,12 +46,28 @@ describe('SVC_MwIsAuth', () => {
       for (const method of ['GET', 'HEAD', 'POST']) {
         const { status, headers } = await send('/page', { method })
         const found = [status, headers.location, headers['cache-control']]
-        assert.deepEqual(found, [302, '/login', 'no-store'], `${method} ${at}`)
+        assert.deepEqual(found, [302, method === 'GET' ? '/login?next=/page' : '/login', 'no-store'], `${method} ${at}`)
       }
     }
-    assert.equal((await server.send('/page')).headers.location, '/login', 'without a cookie')
+    assert.equal((await server.send('/page')).headers.location, '/login?next=/page', 'without a cookie')
     assert.equal((await server.send('/page')).headers['set-cookie'], undefined)
     assert.ok(server.lines.includes('DEBUG worker_http POST /page: SVC_MwIsAuth: nobody is signed in'))
+  })
+
+  it('adds the requested page to the redirect, unless it is not to', async (t) => {
+    const { send, configure } = await startChain(t, actions)
+    const locationOf = async (path: string): Promise<unknown> => (await send(path)).headers.location
+    assert.equal(await locationOf('/page?a=%C3%A9&b=/c'), '/login?next=/page%3Fa%3D%25C3%25A9%26b%3D/c')
+    assert.equal(await locationOf(`/page?${'a'.repeat(2042)}`), `/login?next=/page%3F${'a'.repeat(2042)}`)
+    assert.equal(await locationOf(`/page?${'a'.repeat(2043)}`), '/login')
+    configure('auth', { redirect: '/login?lang=de' })
+    assert.equal(await locationOf('/page'), '/login?lang=de&next=/page')
+    configure('auth', { redirect: '/login#form' })
+    assert.equal(await locationOf('/page'), '/login?next=/page#form')
+    configure('auth', { next: false })
+    assert.equal(await locationOf('/page'), '/login')
+    configure('auth', { redirect: 'https://login.example.org/' })
+    assert.equal(await locationOf('/page'), 'https://login.example.org/')
   })
 
   it('answers a JSON client with 401', async (t) => {
@@ -63,7 +79,7 @@ describe('SVC_MwIsAuth', () => {
     assert.deepEqual(answer.json(), { error: 'unauthorized', detail })
   })
 
-  it('ends with the sign-out, whose pages the back button does not show', async (t) => {
+  it('ends with the sign-out, and the back button does not show its pages', async (t) => {
     const send = (await startChain(t, actions)).client()
     await send(signedIn)
     assert.equal((await send('/page')).headers['cache-control'], 'no-store')
@@ -73,7 +89,7 @@ describe('SVC_MwIsAuth', () => {
     assert.equal((await send('/page')).status, 302)
   })
 
-  it('fails on a route without a session, and names it', async (t) => {
+  it('fails on a route without a session, and names the route', async (t) => {
     const { send, lines } = await startChain(t, actions)
     for (const [path, headers] of [['/bare', asJson], ['/wrong-order', {}]] as const) {
       const answer = await send(path, { headers })
@@ -86,7 +102,7 @@ describe('SVC_MwIsAuth', () => {
     assert.equal(lines[1], `ERROR auth_requires_session SVC_MwIsAuth on route "wrong-order" ${message}`)
   })
 
-  it('takes new settings into use while it runs', async (t) => {
+  it('applies new settings while running', async (t) => {
     const { client, configure } = await startChain(t, actions, { setup: { auth: { user_key: 'who' } } })
     const send = client()
     await send(signedIn)
@@ -101,7 +117,7 @@ describe('SVC_MwIsAuth', () => {
 describe('setup.auth', () => {
   const group = createAuthGroup({ log: () => silentLogger })
 
-  it('takes paths and http(s) URLs, and tells unknown keys', () => {
+  it('accepts paths and http(s) URLs, and reports unknown keys', () => {
     for (const redirect of ['/', '/login', '/a/b?c=d#e', '/é', 'http://localhost:1/x', 'HTTPS://example.org']) {
       const prepared = group.prepare({ redirect })
       assert.deepEqual([prepared.warnings, prepared.unready], [[], undefined], redirect)
@@ -113,11 +129,11 @@ describe('setup.auth', () => {
   const place =
     'setup.auth.redirect must be a path that begins with one slash, such as /login, or an http or https URL: it is'
   const wrong: readonly (readonly [given: unknown, message: string])[] = [
-    ['x', 'setup.auth must be an object with user_key, redirect'],
+    ['x', 'setup.auth must be an object with user_key, redirect, next'],
     [{ user_key: '' }, 'setup.auth.user_key must be a key of the session, not empty: it is ""'],
     ...['_flash', '_csrf_token'].map((key) => [
       { user_key: key },
-      `setup.auth.user_key must be another key: sessions use that one for something else: it is "${key}"`,
+      `setup.auth.user_key must be another key: sessions use this one internally: it is "${key}"`,
     ] as const),
     [{ user_key: 1 }, 'setup.auth.user_key must be a string: it is 1'],
     ...['', 'login', '//example.org', '/\\example.org', 'javascript:alert(1)', 'https://', '/a b', '/a\r\nb'].map(

@@ -35,7 +35,7 @@ describe('destroy', () => {
     },
   }
 
-  it('ends the session, with its flash, and the cookie', async (t) => {
+  it('ends the session, with its flash, and expires the cookie', async (t) => {
     const { visitor, store } = await visit(t, actions)
     await visitor.ask('write')
     const id = visitor.id as string
@@ -48,7 +48,7 @@ describe('destroy', () => {
     assert.equal(await store.read(id), undefined)
   })
 
-  it('lets what is set afterwards begin a new session', async (t) => {
+  it('lets later values begin a new session', async (t) => {
     const { visitor, store } = await visit(t, actions)
     for (const [path, field] of [['both', 'key:c'], ['saved', 'key:d']] as const) {
       await visitor.ask('write')
@@ -60,7 +60,7 @@ describe('destroy', () => {
     }
   })
 
-  it('takes away a cookie that is worth nothing, and sends none to who had none', async (t) => {
+  it('expires a worthless cookie, and sends none to a client without one', async (t) => {
     const { visitor } = await visit(t, actions)
     assert.equal((await visitor.ask('destroy')).headers['set-cookie'], undefined)
     visitor.id = 'A'.repeat(43)
@@ -95,7 +95,7 @@ describe('regenerate', () => {
     },
   }
 
-  it('gives a new id and keeps what is there; the old one is worth nothing', async (t) => {
+  it('gives a new id and keeps the content; the old id is worthless', async (t) => {
     const { visitor, store } = await visit(t, actions)
     await visitor.ask('write')
     for (const path of ['sign', 'only', 'twice']) {
@@ -108,7 +108,7 @@ describe('regenerate', () => {
     }
   })
 
-  it('makes no session where nothing is set, and one of its own where there was none', async (t) => {
+  it('creates no session if nothing is set, and a new one if there was none', async (t) => {
     const { visitor, store } = await visit(t, actions)
     assert.equal((await visitor.ask('only')).headers['set-cookie'], undefined)
     await visitor.ask('new')
@@ -116,7 +116,7 @@ describe('regenerate', () => {
   })
 
   for (const path of ['sign', 'savedFirst']) {
-    it(`of two at the same time: both sign-ins hold, nothing else is taken along twice (${path})`, async (t) => {
+    it(`called twice at the same time: both sign-ins succeed, nothing else is copied twice (${path})`, async (t) => {
       const gate = createGate(2)
       const { visitor, store } = await visit(t, {
         ...actions,
@@ -149,7 +149,7 @@ describe('regenerate', () => {
 })
 
 describe('a session that ends while a request runs', () => {
-  it('is not brought back by its save; the cookie is left to the request that ended it', async (t) => {
+  it('is not restored by its save; the cookie is left to the request that ended it', async (t) => {
     const { visitor, store, failures } = await visit(t, {
       write: ({ session }) => session.set('a', 1),
       late: async (ctx) => {

@@ -7,7 +7,7 @@ import { OpenReplies } from '../../lib/session/open-replies.ts'
 import { Session } from '../../lib/session/session.ts'
 import { fields, id } from '../session-stores/store-values.ts'
 
-/** A context whose session is in a store in memory, and as much more of it as a session looks at. */
+/** A context whose session is in a store in memory, with the other members that a session uses. */
 function makeContext(): FullContext {
   const store = createMemoryStore({ max: 10, onFull: () => {} })
   store.create(id(1), fields({ 'key:a': '1' }), 60_000)
@@ -18,12 +18,12 @@ function makeContext(): FullContext {
     outgoingIfAny: undefined,
     response: { headersSent: false },
     setCookie: () => {},
-  } as unknown as FullContext // a stand-in with the members that a session asks for
+  } as unknown as FullContext // a stand-in with the members that a session uses
   return Object.assign(ctx, { session: new Session(ctx, services) })
 }
 
 describe('SVC_MwSession', () => {
-  it('throws at once what is thrown at once', () => {
+  it('throws synchronously if the chain does', () => {
     const ctx = makeContext()
     const error = new Error('broken')
     assert.throws(

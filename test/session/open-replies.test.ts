@@ -1,4 +1,4 @@
-// What a session has open ends with it: streams, polls, holds and WebSockets.
+// The open replies of a session end with it: streams, polls, holds and WebSockets.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
@@ -43,14 +43,14 @@ async function visit(url: string, from = 'begin'): Promise<string> {
 
 const cookieOf = (fields: readonly string[] | undefined): string => fields?.[0]?.split(';')[0] ?? ''
 
-/** Opens a reply that stays open. Resolves when its header section is there, or it waits at the server. */
+/** Opens a reply that stays open. Resolves when its header section has arrived, or it waits at the server. */
 function open(url: string, path: string, cookie: string): { answer: Promise<IncomingMessage>; ended: Promise<string> } {
   const sent = get(url + path, { headers: { cookie }, agent: false })
   const answer = once(sent, 'response').then(([response]) => response as IncomingMessage)
   const ended = answer.then(async (response) => {
     let text = ''
     response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
-    response.on('error', () => {}) // A stream of the application's own is cut.
+    response.on('error', () => {}) // The application's own stream is cut.
     await new Promise((resolve) => response.once('close', resolve))
     return text
   })
@@ -67,9 +67,9 @@ async function busy({ url }: TestApplication, sse: number, polls: number): Promi
 const start = (t: TestContext, more: Readonly<Record<string, unknown>> = {}): Promise<TestApplication> =>
   startApplication(t, { ...files, ...more }, { 'app.env': 'dev' })
 
-describe('what a session has open', () => {
+describe('the open replies of a session', () => {
   for (const [how, path] of [['signOut()', '/leave'], ['session.destroy()', '/destroy'], ['signIn()', '/enter'], ['session.regenerate()', '/renew']] as const) {
-    it(`ends at ${how}, and nothing of others does`, async (t) => {
+    it(`end at ${how}, without affecting other sessions`, async (t) => {
       const server = await start(t)
       const { url, port } = server
       const [ann, bob] = [await visit(url), await visit(url)]
@@ -107,7 +107,7 @@ describe('what a session has open', () => {
   })
 
   for (const [what, changes] of [['reads', ''], ['changes', "session.set('b', 2)"]] as const) {
-    it(`ends too when a request that ${what} the session began before the end, and its reply opens after it`, async (t) => {
+    it(`end too if a request that ${what} the session began before the end and opens its reply after it`, async (t) => {
       const server = await start(t, {
         'routes/slow.json': [{ name: 'slow', url: '/slow', action: 'slow.mjs', middleware: 'SVC_MwSession' }],
         'slow.mjs': `
@@ -146,7 +146,7 @@ describe('ctx.signIn and ctx.signOut', () => {
     assert.deepEqual(await who(after), { user: null, a: null, token: null })
   })
 
-  it('takes nothing along where signOut() comes before signIn()', async (t) => {
+  it('keep nothing if signOut() comes before signIn()', async (t) => {
     const { url } = await start(t, {
       'routes/anew.json': [{ name: 'anew', url: '/anew', action: 'anew.mjs', middleware: 'SVC_MwSession' }],
       'anew.mjs': 'export default ({ signIn, signOut }) => (signOut(), signIn(7), "anew")',
@@ -158,7 +158,7 @@ describe('ctx.signIn and ctx.signOut', () => {
     assert.deepEqual(who, { user: 7, a: null, token: null })
   })
 
-  it('set the key that setup.auth names', async (t) => {
+  it('set the key configured by setup.auth', async (t) => {
     const { url } = await start(t, {
       'routes/middleware/config.json': { setup: { auth: { user_key: 'me' } } },
       'routes/me.json': [{ name: 'me', url: '/me', action: 'me.mjs', middleware: 'SVC_MwSession, SVC_MwIsAuth' }],
@@ -168,7 +168,7 @@ describe('ctx.signIn and ctx.signOut', () => {
     assert.deepEqual((await request(`${url}/me`, { headers: { cookie } })).json(), { id: 7 })
   })
 
-  it('refuse a user who was not awaited, and leave the session as it was', async (t) => {
+  it('refuse a user that was not awaited, and leave the session unchanged', async (t) => {
     const { url, lines } = await start(t, {
       'routes/soon.json': [{ name: 'soon', url: '/soon', action: 'soon.mjs', middleware: 'SVC_MwSession' }],
       'soon.mjs': 'export default ({ signIn }) => signIn(Promise.resolve(undefined))',
@@ -178,7 +178,7 @@ describe('ctx.signIn and ctx.signOut', () => {
     assert.match(lines().join('\n'), /Cannot sign in: JSON cannot hold the user: it is a promise: await it/)
   })
 
-  it('refuse a user who is nobody, and a route without a session', async (t) => {
+  it('refuse an empty user, and a route without a session', async (t) => {
     const { url, lines } = await start(t, {
       'routes/bare.json': [{ name: 'bare', url: '/bare', action: 'a.mjs@enter' }],
     })

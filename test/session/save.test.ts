@@ -10,7 +10,7 @@ import { contents } from '../session-stores/store-values.ts'
 import { around } from './wrapped-store.ts'
 
 describe('save', () => {
-  it('writes at once, and the answer has one cookie', async (t) => {
+  it('writes at once, and the response has one cookie', async (t) => {
     const { visitor, store, saves } = await visit(t, {
       write: async (ctx) => {
         ctx.session.set('a', 1)
@@ -28,7 +28,7 @@ describe('save', () => {
     assert.deepEqual(await contents(store, visitor.id), { 'key:a': '1', 'key:b': '2' })
   })
 
-  it('need not be waited for: the end of the request waits, and nothing is written twice', async (t) => {
+  it('need not be awaited: the end of the request waits, and nothing is written twice', async (t) => {
     const memory = createMemoryStore({ max: 10, onFull: () => {} })
     const slow = delayed(memory)
     const { visitor, saves } = await visit(
@@ -61,7 +61,7 @@ describe('save', () => {
     assert.equal(visitor.id, undefined)
   })
 
-  it('keeps what is set while a session of its own is ended', async (t) => {
+  it('keeps values that are set while its own session is ended', async (t) => {
     const memory = createMemoryStore({ max: 10, onFull: () => {} })
     const { visitor } = await visit(
       t,
@@ -82,7 +82,7 @@ describe('save', () => {
     assert.deepEqual(await contents(memory, visitor.id), { 'key:c': '1' })
   })
 
-  it('is needed for what is set after the answer, and fails when a new id can no longer be told', async (t) => {
+  it('is needed for values set after the response, and fails if a new id can no longer be sent', async (t) => {
     const outcomes: Promise<unknown>[] = []
     const { visitor, store } = await visit(t, {
       write: ({ session }) => session.set('a', 1),
@@ -97,7 +97,7 @@ describe('save', () => {
         return 'x'
       },
     })
-    const reason = 'its new id must be told in a header field, and they have been sent'
+    const reason = 'its new id needs a header field, and the headers have been sent'
     const refusal = new Error(`Cannot save the session: ${reason}`)
     await visitor.ask('later')
     assert.deepEqual(await outcomes.pop(), refusal)
@@ -135,14 +135,14 @@ describe('a chain that throws', () => {
     },
   }
   for (const [path, status] of [['meant', 422], ['meantLater', 401]] as const) {
-    it(`with an answer that was meant saves the session: ${path}`, async (t) => {
+    it(`with an intended response saves the session: ${path}`, async (t) => {
       const { visitor, store } = await visit(t, actions)
       assert.equal((await visitor.ask(path)).status, status)
       assert.deepEqual(await contents(store, visitor.id), { 'key:b': '1' })
     })
   }
   for (const [path, status] of [['wrong', 500], ['wrongLater', 503]] as const) {
-    it(`with a failure drops what it changed: ${path}`, async (t) => {
+    it(`with a failure drops its changes: ${path}`, async (t) => {
       const { visitor, store, saves } = await visit(t, actions)
       const answer = await visitor.ask(path)
       assert.deepEqual([answer.status, answer.headers['set-cookie'], saves()], [status, undefined, 0])
@@ -153,7 +153,7 @@ describe('a chain that throws', () => {
   }
 })
 
-describe('a store that fails', () => {
+describe('a failing store', () => {
   const actions: Readonly<Record<string, TestAction>> = {
     write: ({ session, query }) => session.set(query.get('key') ?? 'a', 1),
     sign: ({ session }) => session.regenerate(),
@@ -174,7 +174,7 @@ describe('a store that fails', () => {
     read: ({ session }) => [session.has('a'), session.has('b')],
   }
   for (const mode of ['sync', 'async'] as const) {
-    it(`makes a 500, and nothing is half-written (${mode})`, async (t) => {
+    it(`causes a 500, and nothing is half-written (${mode})`, async (t) => {
       const failing = new Set<string>()
       const memory = createMemoryStore({ max: 10, onFull: () => {} })
       const store = faulty(memory, failing, mode)
@@ -200,7 +200,7 @@ describe('a store that fails', () => {
     })
   }
 
-  it('once is given a second try at the end of the request', async (t) => {
+  it('once is retried at the end of the request', async (t) => {
     const failing = new Set(['create'])
     const store = faulty(createMemoryStore({ max: 10, onFull: () => {} }), failing, 'async')
     const { visitor } = await visit(
@@ -220,7 +220,7 @@ describe('a store that fails', () => {
   })
 })
 
-/** A store that answers a turn of the event loop later. */
+/** A store that answers one turn of the event loop later. */
 function delayed(store: SessionStore): SessionStore {
   return around(store, async (_call, work) => {
     await new Promise((resolve) => setImmediate(resolve))

@@ -20,25 +20,25 @@ import { request, type Answer, type Question } from '../support/request.ts'
 export interface SessionServer {
   readonly url: string
   readonly store: SessionStore
-  /** What was thrown with status 500 or above, in order. */
+  /** Errors thrown with status 500 or above, in order. */
   readonly failures: unknown[]
   /** How many sessions were written. */
   saves(): number
 }
 
-/** What to serve with; the name of a route without a session ends with `-bare`. */
+/** The actions. The name of a route without a session ends with `-bare`. */
 export interface SessionServerOptions {
   readonly store?: SessionStore
   readonly ttlS?: number
   readonly cookie?: string
-  /** In place of the above: the sessions of a group. */
+  /** Instead of the above: the sessions of a group. */
   readonly group?: SessionGroup
 }
 
 /** The shape of a session cookie's value. */
 export const idShape = /^[A-Za-z0-9_-]{43}$/
 
-/** Starts a server. Each action answers the path of its name: `count` answers `/count`. */
+/** Starts a server. Each action serves the path of its name: `count` serves `/count`. */
 export async function serveSessions(
   t: Pick<TestContext, 'after'>,
   actions: Readonly<Record<string, TestAction>>,
@@ -86,7 +86,7 @@ export async function serveSessions(
   return { url: `http://127.0.0.1:${port}`, store, failures, saves: () => saves }
 }
 
-/** Starts a server and brings a visitor without a cookie. */
+/** Starts a server and returns it with a visitor without a cookie. */
 export async function visit(
   t: Pick<TestContext, 'after'>,
   actions: Readonly<Record<string, TestAction>>,
@@ -97,11 +97,11 @@ export async function visit(
   return { ...server, visitor }
 }
 
-/** A browser as far as one cookie goes. */
+/** A minimal browser with one cookie. */
 export class Visitor {
   readonly #url: string
   readonly #name: string
-  /** The session id; undefined when there is none. */
+  /** The session id; undefined if there is none. */
   id: string | undefined = undefined
 
   constructor(url: string, name = 'SVCSID') {
@@ -109,7 +109,7 @@ export class Visitor {
     this.#name = name
   }
 
-  /** Asks for a path with the cookie, and keeps the one that comes back. */
+  /** Requests a path with the cookie, and stores the cookie of the response. */
   async ask(path: string, question: Question = {}): Promise<Answer> {
     const cookie = this.id === undefined ? {} : { cookie: `${this.#name}=${this.id}` }
     const answer = await request(`${this.#url}/${path}`, { ...question, headers: { ...cookie, ...question.headers } })
@@ -118,13 +118,13 @@ export class Visitor {
     return answer
   }
 
-  /** As `ask`; the body as JSON. */
+  /** Like `ask`; returns the body as JSON. */
   async json(path: string): Promise<unknown> {
     return (await this.ask(path)).json()
   }
 }
 
-/** The session cookie that an answer sets: its value, and its attributes as they were sent. */
+/** The session cookie that a response sets: its value, and its attributes as sent. */
 export function sessionCookieOf(
   answer: Answer,
   name = 'SVCSID',

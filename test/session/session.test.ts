@@ -4,11 +4,11 @@ import type { TestAction } from '../support/context.ts'
 import { visit } from './session-server.ts'
 import { contents } from '../session-stores/store-values.ts'
 
-describe('what a session holds', () => {
+describe('the content of a session', () => {
   const texts = ['', 'Ada', '"', '""', '\\', '\\u0041', 'é😀\u0000"', 'é😀\u2028\u007f', '\ud800', ' a ', 'x'.repeat(999)]
   const values: readonly unknown[] = [null, false, 0, -1.5, ...texts, [], [1, [2]], ['a'], {}, { a: { b: [null] } }]
   for (const value of values) {
-    it(`comes back in the next request: ${JSON.stringify(value)}`, async (t) => {
+    it(`is restored in the next request: ${JSON.stringify(value)}`, async (t) => {
       const { visitor } = await visit(t, {
         set: ({ session }) => session.set('key', value),
         get: ({ session }) => [session.get('key', 'fallback'), session.has('key')],
@@ -18,7 +18,7 @@ describe('what a session holds', () => {
     })
   }
 
-  it('is a copy: of what was set, and each time it is read', async (t) => {
+  it('is a copy: of the value set, and on each read', async (t) => {
     const { visitor } = await visit(t, {
       set: ({ session }) => {
         const list = [1]
@@ -34,7 +34,7 @@ describe('what a session holds', () => {
     assert.deepEqual(await visitor.json('get'), [1])
   })
 
-  it('is told by has, removed by delete, and else the fallback', async (t) => {
+  it('is tested by has, removed by delete, and otherwise the fallback', async (t) => {
     const { visitor } = await visit(t, {
       set: ({ session }) => {
         session.set('kept', 1)
@@ -55,7 +55,7 @@ describe('what a session holds', () => {
     assert.deepEqual(await visitor.json('get'), [true, false, false])
   })
 
-  it('takes any key, __proto__ too', async (t) => {
+  it('accepts any key, including __proto__', async (t) => {
     const keys = ['__proto__', 'constructor', '', 'key:a', 'flash:a', 'a\u0000', '_flash2', '\ud800']
     const { visitor } = await visit(t, {
       set: ({ session }) => {
@@ -79,7 +79,7 @@ describe('what a session holds', () => {
     NaN: [NaN, /Cannot set key "k".*: it is NaN/],
     'a promise': [Promise.resolve(1), /Cannot set key "k".*: it is a promise: await it/],
     'what fails': [{ toJSON: () => assert.fail('no JSON') }, /Cannot set key "k".*no JSON/],
-    'what throws no error': [{ toJSON: () => throwText() }, /Cannot set key "k".*a text/],
+    'a value that throws a non-error': [{ toJSON: () => throwText() }, /Cannot set key "k".*a text/],
   }
   for (const [what, [value, message]] of Object.entries(refused)) {
     it(`cannot be ${what}`, async (t) => {
@@ -94,11 +94,11 @@ describe('what a session holds', () => {
     })
   }
 
-  it('has no key that is no string', async (t) => {
+  it('has only string keys', async (t) => {
     const { visitor } = await visit(t, {
       set: ({ session }) => {
-        const wrong = 1 as unknown as string // as JavaScript lets through
-        const error = { name: 'TypeError', message: 'A key of the session is a string: it is number' }
+        const wrong = 1 as unknown as string // as JavaScript allows
+        const error = { name: 'TypeError', message: 'A session key must be a string: it is number' }
         assert.throws(() => session.set(wrong, 1), error)
         assert.throws(() => session.get(wrong), error)
         assert.throws(() => session.has(wrong), error)
@@ -110,7 +110,7 @@ describe('what a session holds', () => {
 })
 
 describe('the key _flash', () => {
-  it('is a hash of form id to bag, together with single bags', async (t) => {
+  it('is a map of form ids to bags, including single bags', async (t) => {
     const { visitor, store } = await visit(t, {
       set: ({ session }) => {
         assert.equal(session.has('_flash'), false)
@@ -130,7 +130,7 @@ describe('the key _flash', () => {
     assert.deepEqual(await contents(store, visitor.id), { 'flash:b': '{"z":3}' })
   })
 
-  it('is changed by bags alone', async (t) => {
+  it('is changed only by bags', async (t) => {
     const { visitor } = await visit(t, {
       set: ({ session }) => {
         session.setFlashBag('a', { x: 1 })
@@ -166,7 +166,7 @@ describe('a route without SVC_MwSession', () => {
     })
   }
 
-  it('says so by isOpen', async (t) => {
+  it('shows it by isOpen', async (t) => {
     const { visitor } = await visit(t, {
       'is-bare': ({ session, USession }) => [session.isOpen, USession() === session],
       is: ({ session, USession }) => [session.isOpen, USession() === session],

@@ -70,7 +70,7 @@ export function undocumentedExports({ lines }: Source): string[] {
 const functionHead = new RegExp(
   [
     String.raw`^\s*(?:export )?(?:default )?(?:async )?function\*? ?(\w*)`,
-    String.raw`^\s*(?:(?:static|private|protected|override|readonly|async|get|set) )*\*?(#?\w+)(?:<.*>)?\((?:(?!.*=>).*\)(?:: .*)? \{)?$`,
+    String.raw`^\s*(?:(?:static|private|protected|override|readonly|async|get|set) )*\*?(#?\w+|'[\w.]+')(?:<.*>)?\((?:(?!.*=>).*\)(?:: .*)? \{)?$`,
     String.raw`^\s*(?:export )?(?:(?:const|let) |readonly |static )*(#?\w+)\b[^'"(:]*= (?:async )?\([^'"]*=> \{$`,
   ].join('|'),
 )

@@ -54,7 +54,7 @@ for (const [headers, status, weakStatus = status] of preconditions) {
   })
 }
 
-test('ignores conditions on a date where none is known', () => {
+test('ignores date conditions if the date is unknown', () => {
   for (const name of ['if-modified-since', 'if-unmodified-since']) {
     for (const date of [earlier, later]) {
       assert.equal(evaluatePreconditions(source({ [name]: date }), { etag, modifiedMs: undefined }), 200)
@@ -117,7 +117,7 @@ const ranges: [Record<string, string>, status: number, body: string, contentRang
   [{ range: 'bytes=0-1', 'if-match': '"other"' }, 412, ''],
 ]
 for (const [kind, smallMaxBytes] of [['in memory', 1000], ['from the disk', 5]] as const) {
-  test(`sends the parts that are asked for, ${kind}`, async (t) => {
+  test(`sends the requested ranges, ${kind}`, async (t) => {
     const server = await serveStatic(t, { 'a.txt': content, 'empty.txt': '' }, { smallMaxBytes })
     utimesSync(join(server.folder, 'a.txt'), 1_700_000_000.5, 1_700_000_000.5)
     const tag = (await server.ask('/a.txt')).headers.etag ?? ''
@@ -144,7 +144,7 @@ for (const [kind, smallMaxBytes] of [['in memory', 1000], ['from the disk', 5]] 
   })
 }
 
-test('never sends a part beyond the end, whatever the Range', () => {
+test('never sends bytes past the end, whatever the Range', () => {
   const random = new Seeded(6)
   const parts = ['-', '-', '0', '1', '5', '9', ',', ' ', 'x', '\u00ff']
   let parted = 0

@@ -99,7 +99,7 @@ const rows: [path: string, result: string | number][] = [
   ['/a.txt%00.html', 400],
 ]
 
-test('serves what is in the folder, and nothing else in any encoding', async (t) => {
+test('serves files in the folder, and nothing else in any encoding', async (t) => {
   const server = await serveStatic(t, files)
   for (const [path, result] of rows) {
     const { status, headers, body } = await server.ask(path)
@@ -110,7 +110,7 @@ test('serves what is in the folder, and nothing else in any encoding', async (t)
   assert.equal(openFilesBelow(server.folder), 0)
 })
 
-test('gives a decoded path without a dot segment, or none, whatever the path', () => {
+test('returns a decoded path without a dot segment, or undefined, for any path', () => {
   const random = new Seeded(5)
   const parts = ['/', '.', '..', '%2e', '%2f', '%5c', '\\', '%', '25', '00', 'a', '\u00ff', '%c3%a9', '.well-known',
     '/']
@@ -171,7 +171,7 @@ test('serves links that stay in the folder, and no others', async (t) => {
   }
 })
 
-test('stops serving a kept file once a link to the outside takes its place', async (t) => {
+test('stops serving a cached file once a link to the outside replaces it', async (t) => {
   const server = await serveStatic(t, { 'a.txt': 'a' })
   assert.equal((await server.ask('/a.txt')).status, 200)
   execFileSync('ln', ['-sfn', '../outside.txt', join(server.folder, 'a.txt')])
@@ -240,7 +240,7 @@ test('serves no FIFO, no socket and no folder as a file', { timeout: 10_000 }, a
     '/folder.txt/']) assert.equal((await server.ask(path)).status, 404, path)
 })
 
-test('opens a FIFO without waiting and a link not at all, should they take the place of a file', { timeout: 10_000 },
+test('opens a FIFO without blocking, and a link not at all, if they replace a file', { timeout: 10_000 },
   async (t) => {
   const server = await serveStatic(t, { 'a.txt': 'a' })
   execFileSync('mkfifo', [join(server.folder, 'fifo')])

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { HttpError } from '../../lib/http/errors.ts'
-import { createStaticFiles, type StaticOptions } from '../../lib/static/static.ts'
+import { StaticFiles, type StaticOptions } from '../../lib/static/static.ts'
 import { listen } from '../support/listen.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
@@ -20,7 +20,7 @@ export interface StaticServer {
   /** The folder that is served; beside it, in the same parent, is `outside.txt`. */
   folder: string
   port: number
-  /** What `onFailure` was told. */
+  /** The failures passed to `onFailure`. */
   failures: string[]
   ask(path: string, headers?: OutgoingHttpHeaders, method?: string): Promise<Answer>
   /** Sends a GET and resolves at the header section; the body is not read yet. */
@@ -29,7 +29,7 @@ export interface StaticServer {
   allClosed(): Promise<void>
 }
 
-/** Serves files with `node:http` alone. The clock stands ten seconds ahead, so that new files do not count as fresh. */
+/** Serves files with plain `node:http`. The clock is ten seconds ahead, so that new files do not count as fresh. */
 export async function serveStatic(
   t: TestContext,
   files: Record<string, string | Uint8Array>,
@@ -45,16 +45,17 @@ export async function serveStatic(
   }
   const failures: string[] = []
   const onFailure = (path: string, error: unknown): void => void failures.push(`${path}: ${String(error)}`)
-  const statics = createStaticFiles({ folder, onFailure, now: () => Date.now() + 10_000, ...options })
+  const statics = new StaticFiles({ folder, onFailure, now: () => Date.now() + 10_000, ...options })
 
   const server = createServer(async (message, response) => {
     const [path = '', ...query] = (message.url ?? '').split('?')
     try {
-      const reply = await statics({
+      const reply = await statics.find({
         method: message.method ?? '',
         path,
         rawQuery: query.length === 0 ? '' : `?${query.join('?')}`,
         header: (name) => message.headers[name]?.toString(),
+        formatOfPrefix: 'auto',
       })
       if (reply === undefined) throw new HttpError(404, 'not_found', 'no such file')
       await options.beforeSend?.(message)
@@ -97,7 +98,7 @@ export function openFilesBelow(folder: string): number {
     try {
       return readlinkSync(`/proc/self/fd/${name}`).startsWith(folder)
     } catch {
-      return false // the descriptor of the listing itself is gone by now
+      return false // the descriptor of the listing itself is already closed
     }
   }).length
 }

@@ -5,7 +5,7 @@ import { Agent, request, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
-import { createStaticFiles } from '../../lib/static/static.ts'
+import { StaticFiles } from '../../lib/static/static.ts'
 import { Seeded } from '../support/seeded.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { openFilesBelow, serveStatic } from './static-server.ts'
@@ -48,10 +48,67 @@ test('answers HEAD as GET, without the body', async (t) => {
   await server.allClosed()
 })
 
-test('answers no other method', async (t) => {
-  const server = await serveStatic(t, { 'page.html': page })
-  for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']) {
-    assert.equal((await server.ask('/page.html', {}, method)).status, 404, method)
+test('names the methods of a file, and refuses others', async (t) => {
+  const server = await serveStatic(t, { 'page.html': page, 'index.html': page, '.hidden': '', 'folder/a.txt': '' })
+  symlinkSync('../outside.txt', join(server.folder, 'out.txt'))
+  for (const path of ['/page.html', '/']) {
+    for (const [method, status] of [['POST', 405], ['PUT', 405], ['DELETE', 405], ['OPTIONS', 204]] as const) {
+      const { status: found, headers } = await server.ask(path, {}, method)
+      assert.deepEqual([found, headers.allow], [status, 'GET, HEAD, OPTIONS'], `${method} ${path}`)
+    }
+  }
+  for (const path of ['/none', '/.hidden', '/folder', '/folder/', '/out.txt', '/a/../page.html']) {
+    for (const method of ['POST', 'OPTIONS']) {
+      assert.equal((await server.ask(path, {}, method)).status, 404, `${method} ${path}`)
+    }
+  }
+})
+
+test('answers requests for unknown pages with the fallback', async (t) => {
+  const server = await serveStatic(t, { 'app/index.html': page, 'a.txt': 'a' }, { fallback: 'app/index.html' })
+  const rows: [string, string, Record<string, string>, number][] = [
+    ['GET', '/orders/7', { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }, 200],
+    ['HEAD', '/orders/7', { Accept: 'text/html' }, 200],
+    ['GET', '/.env', { Accept: 'text/html' }, 200],
+    ['GET', '/app', { Accept: 'text/html' }, 301],
+    ['GET', '/orders/7', { Accept: 'application/json' }, 404],
+    ['GET', '/orders/7', { Accept: '*/*' }, 404],
+    ['GET', '/orders/7', { Accept: 'text/html;q=0, */*' }, 404],
+    ['GET', '/orders/7', { Accept: 'text/html;q=0.8' }, 200],
+    ['GET', '/orders/7', {}, 404],
+    ['POST', '/orders/7', { Accept: 'text/html' }, 404],
+    ['GET', '/svc-nothing', { Accept: 'text/html' }, 404],
+    ['GET', '/%', { Accept: 'text/html' }, 400],
+  ]
+  for (const [method, path, headers, status] of rows) {
+    const answer = await server.ask(path, headers, method)
+    assert.equal(answer.status, status, `${method} ${path} ${JSON.stringify(headers)}`)
+    if (status === 200 && method === 'GET') assert.equal(answer.body.toString(), page)
+  }
+  const { headers } = await server.ask('/orders/7', { Accept: 'text/html' })
+  assert.deepEqual(
+    [headers['content-type'], headers['cache-control'], headers.vary],
+    ['text/html; charset=utf-8', 'no-cache', 'Accept-Encoding, Accept'],
+  )
+  rmSync(join(server.folder, 'app/index.html'))
+  assert.equal((await server.ask('/orders/7', { Accept: 'text/html' })).status, 404)
+})
+
+test('lets clients keep immutable files for a year', async (t) => {
+  const files = ['assets/app.1234.js', 'assets/deep/a.css', 'a.1234.js', 'x/y/z.woff2', 'z.woff2', 'app.js']
+  const immutable = ['assets/**', '*.????.js', '/**/*.woff2']
+  const server = await serveStatic(t, Object.fromEntries(files.map((name) => [name, 'x'])), { immutable })
+  for (const name of files) {
+    const expected = name === 'app.js' ? 'no-cache' : 'max-age=31536000, immutable'
+    assert.equal((await server.ask(`/${name}`)).headers['cache-control'], expected, name)
+  }
+})
+
+test('sends files with the types of the configuration', async (t) => {
+  const types = { '.GLB': 'model/gltf-binary', txt: 'text/x-own' }
+  const server = await serveStatic(t, { 'a.glb': 'x', 'a.txt': 'x', 'a.html': 'x' }, { types })
+  for (const [name, type] of [['a.glb', 'model/gltf-binary'], ['a.txt', 'text/x-own'], ['a.html', 'text/html; charset=utf-8']]) {
+    assert.equal((await server.ask(`/${name}`)).headers['content-type'], type)
   }
 })
 
@@ -98,7 +155,7 @@ test('serves the index of a folder, and redirects to the slash with the query ke
   }
 })
 
-test('compresses text when asked for, with an ETag of its own', async (t) => {
+test('compresses text on request, with a separate ETag', async (t) => {
   const server = await serveStatic(t, { 'app.js': script, 'short.js': 'let a',
     'random.txt': large.toString('latin1').slice(0, 9000) })
   const plain = await server.ask('/app.js')
@@ -168,7 +225,7 @@ test('sends a large compressed copy in pieces', async (t) => {
   await server.allClosed()
 })
 
-test('passes over a compressed copy that is older, gone, a folder or outside', async (t) => {
+test('ignores a compressed copy that is older, missing, a folder or outside', async (t) => {
   const outside = join(temporaryFolder(), 'secret')
   writeFileSync(outside, 'secret')
   const server = await serveStatic(t, { 'app.js': script, 'app.js.br': 'new', 'app.js.gz/a': '' })
@@ -194,26 +251,26 @@ test('passes over a compressed copy that is older, gone, a folder or outside', a
   assert.equal((await server.ask('/app.js', { 'Accept-Encoding': 'br' })).status, 404)
 })
 
-test('sends the file itself when its compressed copy is removed while it is looked up', async () => {
+test('sends the file itself when its compressed copy is removed during the look-up', async () => {
   const folder = temporaryFolder()
   const copy = join(folder, 'app.js.br')
   writeFileSync(join(folder, 'app.js'), script)
   writeFileSync(copy, 'brotli')
-  const statics = createStaticFiles({ folder, onFailure: () => {} })
+  const statics = new StaticFiles({ folder, onFailure: () => {} })
   const header = (name: string): string | undefined => (name === 'accept-encoding' ? 'br' : undefined)
-  const opening = statics({ method: 'GET', path: '/app.js', rawQuery: '', header })
+  const opening = statics.find({ method: 'GET', path: '/app.js', rawQuery: '', header, formatOfPrefix: 'auto' })
   rmSync(copy)
   assert.equal((await opening)?.status, 200)
 })
 
-test('sends as it is what compression makes no smaller', async (t) => {
+test('sends a file uncompressed if compression does not make it smaller', async (t) => {
   const server = await serveStatic(t, { 'noise.txt': large })
   const { headers, body } = await server.ask('/noise.txt', { 'Accept-Encoding': 'gzip' })
   assert.deepEqual([headers['content-encoding'], headers.vary], [undefined, 'Accept-Encoding'])
   assert.ok(body.equals(large))
 })
 
-test('sees at once that a file was changed, replaced, removed or made anew', async (t) => {
+test('detects at once that a file was changed, replaced, removed or created again', async (t) => {
   const server = await serveStatic(t, { 'a.txt': 'one' })
   const file = join(server.folder, 'a.txt')
   const read = async (): Promise<string> => {
@@ -235,7 +292,7 @@ test('sees at once that a file was changed, replaced, removed or made anew', asy
   assert.equal(await read(), 'three')
 })
 
-test('does not keep a file that has only just changed', async (t) => {
+test('does not cache a file that has just changed', async (t) => {
   const server = await serveStatic(t, { 'a.txt': '0' }, { now: () => statSync(join(server.folder,
     'a.txt')).ctimeMs + 1999 })
   for (let round = 0; round < 20; round += 1) {
@@ -245,20 +302,20 @@ test('does not keep a file that has only just changed', async (t) => {
 })
 
 test('marks the ETag of a large file as weak while it is fresh, and not after', async (t) => {
-  let ageMs = 1999
+  let ageMs = 99
   const now = (): number => statSync(join(server.folder, 'large.bin')).ctimeMs + ageMs
   const server = await serveStatic(t, { 'large.bin': large }, { smallMaxBytes: 1000, now })
   const weak = (await server.ask('/large.bin', {}, 'HEAD')).headers.etag ?? ''
-  ageMs = 2000
+  ageMs = 101
   const strong = (await server.ask('/large.bin', {}, 'HEAD')).headers.etag ?? ''
   assert.match(strong, /^"[\w-]{22}"$/)
   assert.equal(weak, `W/${strong}`)
   assert.equal((await server.ask('/large.bin', { 'If-None-Match': weak })).status, 304)
-  ageMs = 1999
+  ageMs = 99
   assert.equal((await server.ask('/large.bin', { Range: 'bytes=0-1', 'If-Range': strong })).status, 200)
 })
 
-test('keeps the ETag of a small file whose times alone change', async (t) => {
+test('keeps the ETag of a small file if only its times change', async (t) => {
   const server = await serveStatic(t, { 'a.txt': 'one' })
   const before = (await server.ask('/a.txt')).headers.etag
   utimesSync(join(server.folder, 'a.txt'), 1, 1)
@@ -274,7 +331,7 @@ test('never sends a Last-Modified in the future or before 1970', async (t) => {
   assert.equal((await server.ask('/past.txt')).headers['last-modified'], 'Thu, 01 Jan 1970 00:00:00 GMT')
 })
 
-test('keeps no more in memory than it may, and serves the same', async (t) => {
+test('keeps within its memory limit, and serves the same', async (t) => {
   const files = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`${index}.txt`, `${index}`.repeat(3000)]))
   const server = await serveStatic(t, files, { memoryMaxBytes: 30_000 })
   for (let round = 0; round < 3; round += 1) {
@@ -285,11 +342,11 @@ test('keeps no more in memory than it may, and serves the same', async (t) => {
   assert.equal(openFilesBelow(server.folder), 0)
 })
 
-test('drops the oldest files where the memory is full, and reads a file anew that is too large for it', async (t) => {
+test('drops the oldest files when the memory is full, and always rereads a file that is too large for it', async (t) => {
   const names = Array.from({ length: 6 }, (_, index) => `${index}.bin`)
   const files = Object.fromEntries([...names.map((name) => [name, 'a'.repeat(3000)]), ['large.bin', 'a'.repeat(14_000)]])
   let loads = 0
-  // Each takes 5,048 bytes: its own and those of its entry.
+  // Each takes 5,048 bytes, including its entry.
   const server = await serveStatic(t, files, { memoryMaxBytes: 15_200, now: () => (loads += 1, Date.now() + 10_000) })
   const loadsFor = async (...asked: readonly string[]): Promise<number> => {
     const before = loads
@@ -354,7 +411,7 @@ test('cuts the connection when the file shrinks while it is sent', { timeout: 20
   assert.match(server.failures[0] ?? '', /^\/huge\.bin: Error: the file ended \d+ bytes early$/)
 })
 
-test('sends the old version to its end when the file is replaced while it is sent', { timeout: 20_000 }, async (t) => {
+test('sends the old version to its end when the file is replaced during sending', { timeout: 20_000 }, async (t) => {
   const size = 20_000_000
   const server = await serveStatic(t, { 'huge.bin': Buffer.alloc(size, 1), 'next.bin': Buffer.alloc(size, 2) })
   const answer = await server.begin('/huge.bin')
@@ -386,14 +443,14 @@ test('serves whole versions only while a file is replaced again and again', asyn
   await server.allClosed()
 })
 
-test('follows a folder that is a link when it is turned to another release', async (t) => {
+test('follows a folder that is a link when it is pointed to another release', async (t) => {
   const parent = temporaryFolder()
   const server = await serveStatic(t, { 'one/a.txt': 'one', 'two/a.txt': 'two' })
   const link = join(parent, 'current')
   symlinkSync(join(server.folder, 'one'), link)
-  const statics = createStaticFiles({ folder: `${link}/`, onFailure: () => assert.fail() })
+  const statics = new StaticFiles({ folder: `${link}/`, onFailure: () => assert.fail() })
   const lengthOf = async (): Promise<string | undefined> => {
-    const reply = await statics({ method: 'GET', path: '/a.txt', rawQuery: '', header: () => undefined })
+    const reply = await statics.find({ method: 'GET', path: '/a.txt', rawQuery: '', header: () => undefined, formatOfPrefix: 'auto' })
     return reply?.headers[reply.headers.indexOf('ETag') + 1]
   }
   const first = await lengthOf()
@@ -403,12 +460,12 @@ test('follows a folder that is a link when it is turned to another release', asy
   assert.notEqual(await lengthOf(), first)
 })
 
-test('refuses a folder that is none, and names it', () => {
+test('refuses a path that is not a folder, and names it', () => {
   const folder = temporaryFolder()
   writeFileSync(join(folder, 'file'), '')
   for (const path of ['//', join(folder, 'none'), join(folder, 'file')]) {
-    const problem = 'must be a folder that is there, and not the root of the file system'
+    const problem = 'must be an existing folder, and not the root of the file system'
     const message = `Cannot serve static files: paths.public ${problem}: it is ${JSON.stringify(path)}`
-    assert.throws(() => createStaticFiles({ folder: path, onFailure: () => {} }), { message })
+    assert.throws(() => new StaticFiles({ folder: path, onFailure: () => {} }), { message })
   }
 })

@@ -1,15 +1,13 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { createApp, type App, type AppOptions } from '../../lib/app.ts'
-import { Dev } from '../../lib/dev/dev.ts'
-import { openShared } from '../../lib/cluster/shared.ts'
+import { createApp, type App, type AppOptions } from './app.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
-/** Files by their path relative to the folder; what is no text is written as JSON. */
+/** Files by path relative to the folder; values other than strings are written as JSON. */
 export type Files = Readonly<Record<string, unknown>>
 
-/** A running application in a folder of its own. */
+/** A running application in its own folder. */
 export interface TestApplication {
   readonly app: App
   readonly folder: string
@@ -17,11 +15,11 @@ export interface TestApplication {
   readonly port: number
   /** Writes files below the folder. */
   write(files: Files): void
-  /** The lines of a log file so far; the logs are written out first. */
+  /** The lines of a log file so far; flushes the logs first. */
   lines(file?: string): string[]
 }
 
-/** An `app_key` that nothing is to be said of. */
+/** An `app_key` without warnings. */
 export const testKey = 'test key of thirty-two characters'
 
 /** Writes files below a folder, with the folders they need. */
@@ -35,7 +33,7 @@ export function writeFiles(folder: string, files: Files): void {
 }
 
 /**
- * Starts an application of the given files on a free port; it is stopped when the test ends.
+ * Starts an application from files on a free port; it is stopped when the test ends.
  * @param config keys of `svc.json`, added to: port 0, no console, prod, level debug
  * @param more other options of the app
  */
@@ -48,8 +46,6 @@ export async function startApplication(
   const folder = more.folder ?? temporaryFolder()
   writeFiles(folder, { 'routes/.keep': '', ...files })
   const app = createApp({
-    openShared,
-    Dev,
     folder,
     config: { 'server.port': 0, 'log.console': false, 'log.level': 'debug', app_key: testKey, ...config },
     ...more,

@@ -16,13 +16,13 @@ export function startBoard(
   return startApplication(t, boardFiles(), { ...paths, ...config })
 }
 
-/** The demo application in a process of its own, which can be stopped and started anew on the same port. */
+/** The demo application in its own process, which can be stopped and restarted on the same port. */
 export interface LaunchedBoard {
   readonly url: string
   readonly folder: string
   /** Stops it as `kill` does. Resolves when the process has ended. */
   stop(): Promise<void>
-  /** Starts it anew. Resolves when it listens. */
+  /** Starts it again. Resolves when it listens. */
   start(): Promise<void>
 }
 
@@ -63,7 +63,7 @@ export const jwtKey: string = (
   JSON.parse(readFileSync(join(root, 'routes/middleware/config.json'), 'utf8')) as { setup: { jwt: { key: string } } }
 ).setup.jwt.key
 
-/** A JSON Web Token, signed by HS256, with the demo's key unless another is given. */
+/** A JSON Web Token, signed with HS256, by default with the demo's key. */
 export function tokenOf(claims: unknown, key: string = jwtKey): string {
   const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
   const signed = `${part({ alg: 'HS256' })}.${part(claims)}`

@@ -8,7 +8,7 @@ import { until } from './until.ts'
 
 type Json = Record<string, unknown>
 
-/** How the window looks to the page. */
+/** The properties of the window. */
 export interface Look {
   readonly width: number
   readonly height: number
@@ -35,7 +35,7 @@ const flags = [
 
 /** The browser of this file's tests, from the first one that opens a page. */
 let browser: Promise<Browser> | undefined
-after(() => browser?.then(({ end }) => end(), () => {})) // When it could not start, the test has said so.
+after(() => browser?.then(({ end }) => end(), () => {})) // If it could not start, the test has reported it.
 
 /**
  * Opens a page in a window of its own, with cookies of its own, which are gone when the test ends. Chromium is started
@@ -68,7 +68,7 @@ async function startBrowser(): Promise<Browser> {
   const child = spawn(process.env['CHROMIUM'] ?? 'chromium', [...flags, `--user-data-dir=${profile}`], {
     stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'],
     detached: true,
-    env: { ...process.env, TMPDIR: profile }, // What it leaves there goes with the profile.
+    env: { ...process.env, TMPDIR: profile }, // Its leftovers are removed with the profile.
   })
   await once(child, 'spawn').catch((error: NodeJS.ErrnoException) => {
     throw error.code === 'ENOENT' ? new Error(missing, { cause: error }) : error
@@ -82,9 +82,9 @@ async function startBrowser(): Promise<Browser> {
   return { connection, end }
 }
 
-/** A page, and what a person does with it. A selector means the first element that matches. */
+/** A page, and the actions of a user. A selector means the first matching element. */
 export class Page {
-  /** Errors of the console: scripts, resources that did not load, what the Content-Security-Policy forbade. */
+  /** Errors of the console: scripts, resources that did not load, Content-Security-Policy violations. */
   readonly errors: string[] = []
   readonly #browser: Connection
   readonly #session: string
@@ -100,7 +100,7 @@ export class Page {
     browser.listen(session, (method, parameters) => this.#note(method, parameters))
   }
 
-  /** Asks for the events. Called once, by {@link openPage}. */
+  /** Subscribes to the events. Called once, by {@link openPage}. */
   async enable(): Promise<void> {
     for (const domain of ['Page', 'Runtime', 'Log', 'DOM']) await this.#send(`${domain}.enable`)
   }
@@ -148,7 +148,7 @@ export class Page {
     }
   }
 
-  /** Presses a key on what has the focus. */
+  /** Presses a key on the focused element. */
   async press(key: 'Enter' | 'Escape' | 'Tab'): Promise<void> {
     const text = key === 'Enter' ? { text: '\r' } : {}
     const windowsVirtualKeyCode = { Enter: 13, Escape: 27, Tab: 9 }[key]
@@ -157,7 +157,7 @@ export class Page {
     }
   }
 
-  /** Presses Enter on what leads to another page. Resolves when that has loaded. */
+  /** Presses Enter on an element that opens another page. Resolves when that has loaded. */
   enter(): Promise<void> {
     return this.#loading(() => this.press('Enter'))
   }
@@ -171,12 +171,12 @@ export class Page {
     throw new Error(`Tab does not lead to ${selector}`)
   }
 
-  /** Types into what has the focus. */
+  /** Types into the focused element. */
   async insert(text: string): Promise<void> {
     await this.#send('Input.insertText', { text })
   }
 
-  /** Clicks on what leads to another page. Resolves when that has loaded. */
+  /** Clicks an element that opens another page. Resolves when that has loaded. */
   follow(selector: string): Promise<void> {
     return this.#loading(() => this.click(selector))
   }
@@ -201,7 +201,7 @@ export class Page {
     await this.#send('Emulation.setEmulatedMedia', { features })
   }
 
-  /** Freezes the page, as a browser does with a tab that was long hidden, or lets it go on. */
+  /** Freezes the page, as a browser does with a long hidden tab, or resumes it. */
   async freeze(isFrozen: boolean): Promise<void> {
     await this.#send('Page.setWebLifecycleState', { state: isFrozen ? 'frozen' : 'active' })
   }
@@ -217,7 +217,7 @@ export class Page {
     await this.#send('Network.emulateNetworkConditions', { offline: !isThere, latency: 0, downloadThroughput: -1, uploadThroughput: -1 })
   }
 
-  /** Writes what the window shows to a PNG file. */
+  /** Writes a screenshot to a PNG file. */
   async screenshot(file: string): Promise<void> {
     const { data } = await this.#send('Page.captureScreenshot', { format: 'png' })
     writeFileSync(file, String(data), 'base64')
@@ -295,7 +295,7 @@ class Connection {
   }
 }
 
-/** A JavaScript expression for an element, which throws when there is none. */
+/** A JavaScript expression for an element that throws if there is none. */
 function find(selector: string): string {
   const text = JSON.stringify(selector)
   return `(document.querySelector(${text}) ?? (() => { throw new Error('There is no ' + ${text}) })())`

@@ -2,13 +2,13 @@ import { generateKeyPairSync, sign } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** What a test may choose of a certificate. */
+/** The options of a certificate. */
 interface CertificateOptions {
-  /** Unless given it is of an elliptic curve. */
+  /** An elliptic curve key by default. */
   readonly rsa?: boolean
-  /** Unless given it begins in 2020. */
+  /** 2020 by default. */
   readonly from?: Date
-  /** Unless given it ends in 2049. */
+  /** 2049 by default. */
   readonly to?: Date
 }
 

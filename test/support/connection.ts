@@ -5,11 +5,11 @@ import { connect as connectTls } from 'node:tls'
 import { parseAnswer, type RawAnswer } from './raw.ts'
 import { until } from './until.ts'
 
-/** The sockets of the tests that have them cut at their end. */
+/** The sockets of the tests that cut them at their end. */
 const opened = new WeakMap<object, Socket[]>()
 
 /**
- * Has the sockets of a test cut when it ends. Call it before the server is started: what is registered first ends first,
+ * Cuts the sockets of a test when it ends. Call it before the server is started: what is registered first ends first,
  * and a server that stops gives connections that are idle half a second.
  */
 export function cutAtEnd(t: Pick<TestContext, 'after'>): void {
@@ -18,17 +18,17 @@ export function cutAtEnd(t: Pick<TestContext, 'after'>): void {
   t.after(() => sockets.forEach((socket) => socket.destroy()))
 }
 
-/** Has one more socket cut when a test ends. */
+/** Cuts another socket when a test ends. */
 export function cutToo(t: Pick<TestContext, 'after'>, socket: Socket): void {
   const sockets = opened.get(t)
   if (sockets === undefined) t.after(() => socket.destroy())
   else sockets.push(socket)
 }
 
-/** A connection of a test's own to a server on this machine: what it sends and what comes back, byte by byte. */
+/** A raw connection of a test to a server on this machine, byte by byte. */
 export class Connection {
   readonly socket: Socket
-  /** What came so far, as Latin-1 text. */
+  /** The received bytes so far, as Latin-1 text. */
   received = ''
 
   /** Connects; the connection is cut when the test ends. */
@@ -40,7 +40,7 @@ export class Connection {
     const target = { port, host: '127.0.0.1', ...options }
     this.socket = tls ? connectTls({ ...target, rejectUnauthorized: false }) : connect(target)
     this.socket.on('data', (chunk: Buffer) => (this.received += chunk.toString('latin1')))
-    this.socket.on('error', () => {}) // A cut shows in what came, and in `closed`.
+    this.socket.on('error', () => {}) // A cut shows in the received bytes, and in `closed`.
     cutToo(t, this.socket)
   }
 
@@ -49,7 +49,7 @@ export class Connection {
     return new Promise((resolve) => this.socket.write(bytes, () => resolve()))
   }
 
-  /** Leaves rudely, with a reset. */
+  /** Leaves with a reset. */
   async reset(): Promise<void> {
     if (this.socket.connecting) await once(this.socket, 'connect')
     // A reset that meets an end under way is refused below Node, which then keeps the handle for ever.
@@ -57,21 +57,21 @@ export class Connection {
     else this.socket.resetAndDestroy()
   }
 
-  /** Resolves with all that came once the connection is closed. */
+  /** Resolves with everything received once the connection is closed. */
   async closed(): Promise<string> {
     // `once` of node:events would reject on an error, which here is one way to be closed.
     if (!this.socket.closed) await new Promise((resolve) => this.socket.once('close', resolve))
     return this.received
   }
 
-  /** Waits for a number of answers and takes them apart. */
+  /** Waits for a number of responses and parses them. */
   async answers(count: number): Promise<RawAnswer[]> {
     await until(() => splitAnswers(this.received).length >= count)
     return splitAnswers(this.received)
   }
 }
 
-/** Takes answers apart that came one after the other, each with a Content-Length or without a body; whole ones only. */
+/** Parses consecutive responses, each with a Content-Length or without a body; complete ones only. */
 export function splitAnswers(text: string): RawAnswer[] {
   const answers: RawAnswer[] = []
   for (let rest = text; rest !== ''; ) {

@@ -1,6 +1,6 @@
 import type { Page } from './markdown.ts'
 
-/** A member of the context as `docs/context.md` has it. */
+/** A member of the context as documented in `docs/context.md`. */
 export interface ContextRow {
   readonly name: string
   /** Its type; of a function with `=>`. */

@@ -20,9 +20,9 @@ interface Call {
 }
 
 /**
- * Runs every block of a page that begins with `$ curl`. In what must come back, `...` stands for any text.
- * @param origins the server that takes the place of each port of `http://localhost:PORT`
- * @param folder where the files lie that the lines name
+ * Runs every block of a page that begins with `$ curl`. In the expected output, `...` matches any text.
+ * @param origins the server for each port of `http://localhost:PORT`
+ * @param folder the folder of the files that the lines name
  */
 export async function runCurlLines(
   page: Page,
@@ -50,7 +50,7 @@ export async function runCurlLines(
 /**
  * Runs one line and returns what curl would print.
  * @param line `curl ...`, with quotes as for a shell
- * @param place `origin`: what takes the place of `http://localhost:PORT`; `folder`: where `@files` lie
+ * @param place `origin`: replaces `http://localhost:PORT`; `folder`: the folder of `@files`
  */
 export async function curl(line: string, place: { origin: string; folder: string }): Promise<string> {
   const call = parse(words(line), place.folder)
@@ -84,7 +84,7 @@ function fieldsOf(raw: readonly string[]): string {
   return `${text}\n`
 }
 
-/** The cookies to keep, a line each. One whose age is 0 is dropped. */
+/** The cookies to keep, one per line. A cookie whose age is 0 is dropped. */
 function cookiesOf(fields: readonly string[]): string {
   const kept = fields.filter((field) => !/; *max-age=0(?:;|$)/i.test(field))
   return kept.map((field) => `${field.split(';', 1)[0]}\n`).join('')

@@ -1,9 +1,9 @@
-/** Pages that `npm run docs` writes: whether they are what it would write. */
+/** Checks that pages written by `npm run docs` are current. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 
 /**
- * Holds a page of `docs/` to what `npm run docs` would write. The message has the first line that differs, and not both
+ * Checks a page of `docs/` against the output of `npm run docs`. The message has the first line that differs, and not both
  * pages.
  */
 export function assertCurrent(name: string, rendered: string): void {

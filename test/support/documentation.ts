@@ -1,11 +1,12 @@
 /**
  * Renders `docs/configuration.md` from the configuration table and the settings of the built-in middleware.
  *
- * Surprise: the prose of that page lives here. Change this file, then run `npm run docs`; a test holds the page to it.
- * The server itself never loads this file, so it may import what stands above `lib/config/`.
+ * Surprise: the prose of that page is here. Change this file, then run `npm run docs`; a test compares the page.
+ * The server itself never loads this file, so it may import rooms above `lib/config/`.
  */
 import { createCsrfGroup } from '../../lib/csrf/group.ts'
-import { createJwtGroup } from '../../lib/jwt/group.ts'
+import { createJwtGroup } from '../../lib/composition/jwt-group.ts'
+import { table as jwtTable } from '../../lib/jwt/settings.ts'
 import { createLimitGroup } from '../../lib/protection/limit.ts'
 import { createCorsGroup } from '../../lib/protection/cors.ts'
 import { createHeadersGroup } from '../../lib/protection/headers.ts'
@@ -16,49 +17,130 @@ import { createSessionGroup } from '../../lib/session/group.ts'
 import { OpenReplies } from '../../lib/session/open-replies.ts'
 import { openLocalStore } from '../../lib/session-stores/local-store.ts'
 import { createAuthGroup } from '../../lib/session/is-auth.ts'
-import type { Row } from '../../lib/base/value.ts'
-import { configTable } from '../../lib/config/table.ts'
+import { configTable, type KeyRow } from '../../lib/config/table.ts'
 import { allowedValues } from '../../lib/base/value.ts'
 
 const head = `<!-- Made by \`npm run docs\`: change test/support/documentation.ts and the tables that it imports. -->
 # Configuration
 
-The server reads \`svc.json\`, then [\`svc.local.json\`](#the-local-file) over it. A change needs a restart. The built-in middleware has
-[settings](#settings-of-the-built-in-middleware) in a file of its own.
+The server reads \`svc.json\`, then [\`svc.local.json\`](#the-local-file), which overrides it. A change needs a restart. The
+built-in middleware has [settings](#settings-of-the-built-in-middleware) in a separate file.
 
 ## Which file
 
-The first of these that is given or exists:
+The server uses the first of these that is given or exists:
 
 1. \`--config FILE\`
 2. the environment variable \`SVC_CONFIG\`
 3. \`svc.json\` in the working directory
-4. \`svc.json\` beside the server's \`package.json\`: the demo application
+4. \`svc.json\` next to the server's \`package.json\`: the demo application
 
-The first line of the log names it. If the file of 1 or 2 does not exist, the server ends with status 78. Relative paths in it
-are relative to its folder. These stand above the file:
+The first line of the log names it. If the file of 1 or 2 does not exist, the server exits with status 78. Relative
+paths in the file are relative to its folder. These override the file:
 
 - \`--host\`, \`--port\` and \`--env\`
 - for \`app_key\`: \`SVC_APP_KEY\`, then systemd's credential \`$CREDENTIALS_DIRECTORY/app_key\`
-- for \`app_key_previous\`: \`SVC_APP_KEY_PREVIOUS\`, then the credential \`app_key_previous\`, one key a line
+- for \`app_key_previous\`: \`SVC_APP_KEY_PREVIOUS\`, then the credential \`app_key_previous\`, one key per line
 - for the password in \`shared.url\`: \`SVC_SHARED_PASSWORD\`, then the credential \`shared_password\`
 - for \`admin.metrics_token\`: \`SVC_METRICS_TOKEN\`, then the credential \`metrics_token\`
 
-With \`"$schema": "PATH/docs/svc.schema.json"\`, which \`init\` writes, an editor knows the keys.
+With \`"$schema": "PATH/docs/svc.schema.json"\`, which \`init\` writes, editors complete and check the keys.
 
 ## The local file
 
-Keep secrets and settings of one machine out of version control, in \`svc.local.json\` beside \`svc.json\` (\`<name>.local.json\` beside
-\`<name>.json\`). Its keys stand above those of \`svc.json\` one by one, lists as a whole. \`svc.js check\` prints those in both.
+Keep secrets and machine-specific settings out of version control, in \`svc.local.json\` next to \`svc.json\`
+(\`<name>.local.json\` next to \`<name>.json\`). Each of its keys overrides that key of \`svc.json\`, lists as a whole.
+\`svc.js check\` prints the keys that are in both. [\`settings\`](#settings-of-the-application) and
+[\`setup\`](#settings-of-the-built-in-middleware) are merged member by member, at every depth.
 
 If it exists or \`config.local\` is \`true\`, as \`init\` sets it, the server and \`svc.js passwd\` save only to it: the admin's name, password
 and secret, and the key of the first setup.
 
+## Settings of the application
+
+Put the values that your code needs, such as the address of a mail server, into \`settings\`: any JSON object. Actions and
+middleware have it as \`ctx.settings\`, \`setup(app)\` as \`app.settings\`. Keep secrets out of the file with references:
+
+\`svc.json\`:
+
+\`\`\`json
+{ "settings": { "mail": { "url": { "env": "MAIL_URL" } } } }
+\`\`\`
+
+\`routes/middleware/mail.mjs\`:
+
+\`\`\`js
+import { fields } from 'svc'
+
+export const settings = fields({
+  mail: fields.object({ url: fields.text(), from: fields.email().default('notes@example.org') }),
+})
+\`\`\`
+
+\`routes/middleware/config.json\`:
+
+\`\`\`json
+{ "load": ["mail.mjs"] }
+\`\`\`
+
+\`routes/mail.mjs\`:
+
+\`\`\`js
+export default ({ settings: { mail } }) => ({ host: new URL(mail.url).host, from: mail.from })
+\`\`\`
+
+\`routes/mail.json\`:
+
+\`\`\`json
+[{ "name": "mail", "url": "/mail", "method": "GET", "action": "routes/mail.mjs" }]
+\`\`\`
+
+With \`MAIL_URL=smtp://notes:secret@relay.example.org\` in the environment of the server:
+
+\`\`\`sh
+$ curl http://localhost:8080/mail
+{"host":"relay.example.org","from":"notes@example.org"}
+\`\`\`
+
+Anywhere in \`settings\`, an object with one of these members, and no other, is a reference to a text. The last line end is
+removed; a text may have up to 64 KiB. A reference is never converted: its field in a schema must be a text.
+
+| reference | is the text of |
+| --- | --- |
+| \`{ "env": "MAIL_URL" }\` | an environment variable, which may be empty |
+| \`{ "credential": "mail" }\` | the file \`$CREDENTIALS_DIRECTORY/mail\`, which systemd creates for \`LoadCredential=mail:...\` |
+| \`{ "file": "secrets/mail" }\` | a file in UTF-8, relative to the folder of \`svc.json\`, and not in \`paths.public\` |
+
+One that cannot be read ends the start with status 78; \`check\` reports it too. They are read at the start only: a new value
+needs a restart. On your own machine, a value in \`svc.local.json\` replaces a reference in \`svc.json\`:
+
+\`\`\`
+Cannot load /srv/app/svc.json: settings.mail.url needs the environment variable MAIL_URL: it is not set (line 12)
+\`\`\`
+
+The export \`settings\` of a [middleware module](routes-and-actions.md#middleware) is a schema made with
+[\`fields\`](forms.md#fields). It is optional, and several modules may have one, each for its own part. Every schema checks
+all settings; the values that it returns, with its defaults, replace those of the file. Members that no schema declares
+stay, except inside lists. Wrong settings end the start with status 78 and refuse a reload:
+
+\`\`\`
+Cannot load /srv/app/svc.json: settings.mail.url: Must be a text (line 12)
+\`\`\`
+
+\`ctx.settings\` is the same object for all requests. It and everything in it is frozen, and has no prototype: use
+\`Object.keys(settings.mail)\`, not \`settings.mail.hasOwnProperty()\`. [TypeScript](typescript.md#settings) can know its
+type. \`app.config.settings\` has the references as written.
+
+Messages never show a value. [\`/svc-config\`](admin.md#configuration) shows where each comes from, and only whether it is
+set if it comes from a reference, is a URL with a password, or has the name of a secret: with \`pass\`, \`secret\` or \`token\`
+in it, ending in \`key\`, or with a word such as \`pin\`. If there is a local file, \`check\` warns of such a text in
+\`svc.json\`.
+
 ## How it is written
 
-The file is JSON in UTF-8, without comments and trailing commas. \`{"server": {"port": 8080}}\` and \`{"server.port": 8080}\` mean the same, and
-may be mixed. A key in both forms, or twice in one object, is an error. Values are never converted. The server reports every problem,
-ends with status 78, and leaves the file as it is:
+The file is JSON in UTF-8, without comments and trailing commas. \`{"server": {"port": 8080}}\` and \`{"server.port":
+8080}\` mean the same, and may be mixed. A key in both forms, or twice in one object, is an error. Values are never
+converted. The server reports every problem, exits with status 78, and does not change the file:
 
 \`\`\`
 Cannot load /srv/app/svc.json: 2 problems
@@ -66,18 +148,19 @@ Cannot load /srv/app/svc.json: 2 problems
   log.max_size_mb must be 1 to 100000: it is -3 (line 9)
 \`\`\`
 
-Messages never show a *secret*. An unknown key is kept, with a warning that names the nearest known one. \`svc check\` ends with status 0 if
-there are only warnings.
+Messages never show a *secret*. An unknown key is kept, with a warning that suggests the nearest known key. \`svc check\`
+exits with status 0 if there are only warnings.
 
 ## When the server writes the file
 
-To save the administrator, the server reads the file again, changes those values alone, and renames \`.svc.json.*.tmp\` over it, so its
-user must be able to write to the folder. Mode and group stay, and the owner when the writer is root. A new file has mode 0600. Do not save
-it in an editor at that moment: the last one wins.
+To save the administrator, the server reads the file again, changes only those values, and renames \`.svc.json.*.tmp\`
+over it, so its user must be able to write to the folder. Mode and group stay the same, and so does the owner when the
+writer is root. A new file has mode
+0600. Do not save the file in an editor at that moment: the last write wins.
 
 ## Keys
 
-Where no values are named, the default shows the type: a string, or \`true\` and \`false\`. Lists are of strings.
+Where no values are listed, the default shows the type: a string, or \`true\` and \`false\`. Lists contain strings.
 `
 
 const titles: Readonly<Record<string, string>> = {
@@ -89,6 +172,7 @@ const titles: Readonly<Record<string, string>> = {
   admin: 'Admin panel',
   session: 'Admin panel',
   paths: 'Folders',
+  static: 'Static files',
   log: 'Logs',
   access_log: 'Logs',
   trace: 'Trace switches',
@@ -100,6 +184,8 @@ const titles: Readonly<Record<string, string>> = {
   config: 'Others',
   cache_ram: 'Others',
   cache_disk: 'Others',
+  settings: 'Application',
+  setup: 'Application',
 }
 
 const middlewareHead = `
@@ -111,27 +197,34 @@ They are members of \`setup\` in \`config.json\` of \`paths.middleware\`:
 { "load": [], "setup": { "session": { "ttl_s": 1800 }, "csrf": { "lapse": 3600 } } }
 \`\`\`
 
-A wrong value ends the start with status 78 and refuses a reload; an unknown key is a warning. A reload reads them anew. [Routes and
-actions](routes-and-actions.md#built-in-middleware) says what each does.
+\`setup\` of \`svc.json\` is merged over it, and that of [\`svc.local.json\`](#the-local-file) over both, group by group and key by
+key: set there what differs by machine. \`svc check\` prints what is overridden. A relative path in a group is relative to
+the folder of \`svc.json\`, whichever file it is in.
+
+With \`"$schema": "PATH/docs/schemas/middleware.schema.json"\` in \`config.json\`, which \`init\` writes, editors complete the keys and
+underline mistakes.
+
+A wrong value ends the start with status 78 and refuses a reload; an unknown key causes a warning. A reload applies
+changes of \`config.json\`; \`svc.json\` is read at the start. [Routes and actions](routes-and-actions.md#built-in-middleware) describes each middleware.
 `
 
 const middlewareNotes: Readonly<Record<string, string>> = {
   session:
-    'A reload that changes `store`, `path` or `max` begins another store: **everybody is signed out**, unless it has old sessions.',
+    'A reload that changes `store`, `path` or `max` opens another store: **all users are signed out**, unless it has old sessions.',
   csrf: '',
   auth: '',
   jwt:
-    'Without `key` and `key_file`, routes with `SVC_MwJwt` answer 500, with a warning. A reload reads the file again.',
+    'Without `key` and `key_file`, routes with `SVC_MwJwt` reply 500, with a warning. A reload reads the file again.',
   limit:
     'Each member of `setup.limit` is a rule: with `"limit": { "login": { "count": 5 } }` a route may have `SVC_MwLimit:login`.\n' +
-    'A rule that a reload changes begins with full buckets.',
-  headers: '[Header fields](security.md#header-fields) says what the defaults stop, and how to allow it.',
-  cors: 'Whom it lets in: [pages of other origins](security.md#pages-of-other-origins).',
+    'A rule that a reload changes starts with full buckets.',
+  headers: '[Header fields](security.md#header-fields) describes what the defaults block, and how to allow it.',
+  cors: 'For its effect see [pages of other origins](security.md#pages-of-other-origins).',
 }
 
 /** The whole page as Markdown. Throws an Error when a group of keys has no title. */
-export function renderConfiguration(table: Readonly<Record<string, Row>> = configTable): string {
-  const groups = new Map<string, [string, Row][]>()
+export function renderConfiguration(table: Readonly<Record<string, KeyRow>> = configTable): string {
+  const groups = new Map<string, [string, KeyRow][]>()
   for (const [key, row] of Object.entries(table)) {
     const title = titleOf(key)
     groups.set(title, [...(groups.get(title) ?? []), [key, row]])
@@ -140,34 +233,35 @@ export function renderConfiguration(table: Readonly<Record<string, Row>> = confi
   return head + sections.join('') + middlewareHead + builtInGroups().map(sectionOf).join('') + messagesSection()
 }
 
-/** Keys that differ in nothing but their names, such as the trace switches, stand in one sentence. */
-function tableOf(rows: readonly (readonly [string, Row])[]): string {
+/** Lists keys that differ only in their names, such as the trace switches, in one sentence. */
+function tableOf(rows: readonly (readonly [string, KeyRow])[]): string {
   const [first, ...rest] = rows.map(([, row]) => row)
   if (first === undefined || rest.length < 3 || rest.some((row) => row !== first)) {
     return `${header}${rows.map(([key, row]) => lineOf(key, row)).join('\n')}\n`
   }
   const names = rows.map(([key]) => `\`${key}\``)
   const lines = Array.from({ length: Math.ceil(names.length / 6) }, (_, at) => names.slice(at * 6, at * 6 + 6).join(', '))
-  return `Each of these is ${allowedValues(first)} (${presetOf(first)}). ${first.meaning}\n\n${lines.join(',\n')}\n`
+  const values = first.kind === 'object' ? 'an object' : allowedValues(first)
+  return `Each of these is ${values} (${presetOf(first)}). ${first.meaning}\n\n${lines.join(',\n')}\n`
 }
 
 const header = '| key | default (values) | meaning |\n| --- | --- | --- |\n'
 
-/** Every group, made for its table alone. */
-function builtInGroups(): BuiltInGroup[] {
+/** Every group, created only for its table. */
+export function builtInGroups(): BuiltInGroup[] {
   const parts = { folder: '/', log: () => silentLogger, now: Date.now }
   return [
     createSessionGroup({ ...parts, openStoreHere: openLocalStore, openReplies: new OpenReplies(), isPublic: () => false }),
     createCsrfGroup({ ...parts, keys: ['none'], trustedOrigins: [] }),
     createAuthGroup(parts),
-    createJwtGroup(parts),
+    { ...createJwtGroup(parts), table: jwtTable },
     createLimitGroup({ ...parts, isTrusted: () => false, userOf: () => undefined }),
     createHeadersGroup(),
     createCorsGroup([]),
   ]
 }
 
-function sectionOf({ name, table, middleware }: BuiltInGroup): string {
+function sectionOf({ name, table = {}, middleware }: BuiltInGroup): string {
   const shown = [...middleware.keys()].filter((each) => each !== 'SVC_MwOrigin')
   const names = shown.map((each) => `\`${each}\``).join(' and ') || '`SVC_MwLimit:<rule>`'
   const lines = Object.entries(table).map(([key, row]) => lineOf(key, row))
@@ -175,14 +269,14 @@ function sectionOf({ name, table, middleware }: BuiltInGroup): string {
   return `\n### setup.${name}\n\nFor ${names}.\n\n${header}${lines.join('\n')}\n${note}`
 }
 
-/** The messages are no middleware, and have a default each. */
+/** The messages belong to no middleware, and each has a default. */
 function messagesSection(): string {
   const lines = Object.entries(messageTable).map(([name, row]) => `  ${JSON.stringify(name)}: ${JSON.stringify(row.default)}`)
   return `\n### setup.validate\n\n${messagesHead}\`\`\`json\n{\n${lines.join(',\n')}\n}\n\`\`\`\n`
 }
 
-const messagesHead = `For [\`ctx.validate\`](forms.md). \`"validate": { "messages": { "required": "Bitte ausfüllen" } }\` replaces one of these texts. Placeholders
-such as \`{min}\` are of the field. The defaults:
+const messagesHead = `For [\`ctx.validate\`](forms.md). \`"validate": { "messages": { "required": "Bitte ausfüllen" } }\` replaces one of these
+texts. Placeholders such as \`{min}\` are options of the field. The defaults:
 
 `
 
@@ -193,18 +287,18 @@ function titleOf(key: string): string {
   return title
 }
 
-function lineOf(key: string, row: Row): string {
-  return `| \`${key}\` | ${presetOf(row)}${valuesOf(row)}${row.secret ? ', *secret*' : ''} | ${row.meaning} |`
+function lineOf(key: string, row: KeyRow): string {
+  return `| \`${key}\` | ${presetOf(row)}${valuesOf(row)}${'secret' in row ? ', *secret*' : ''} | ${row.meaning} |`
 }
 
 /** The values that the default does not show: ` (0 to 65535)`. */
-function valuesOf(row: Row): string {
-  if (row.kind === 'boolean' || row.kind === 'string') return ''
+function valuesOf(row: KeyRow): string {
+  if (row.kind === 'boolean' || row.kind === 'string' || row.kind === 'object') return ''
   if (row.kind === 'list') return row.commas ? ' (or a text with commas)' : ''
   if (row.kind === 'choice') return ` (or ${row.choices.filter((choice) => choice !== row.default).join(', ')})`
   return ` (${allowedValues(row)})`
 }
 
-function presetOf(row: Row): string {
+function presetOf(row: KeyRow): string {
   return row.default === '' ? 'empty' : `\`${JSON.stringify(row.default).replaceAll('"', '')}\``
 }

@@ -1,7 +1,7 @@
-/** A request that has ended, as the metrics and the access log are given it. */
+/** A request that has ended, as passed to the metrics and the access log. */
 import type { EndedRequest } from '../../lib/base/ports.ts'
 
-/** A plain request, but for the changes. */
+/** A plain request, with changes. */
 export function endedRequest(changes: Partial<EndedRequest> = {}): EndedRequest {
   return {
     ...{ ip: '127.0.0.1', method: 'GET', path: '/a', httpVersion: '1.1', givenId: undefined, header: () => undefined },

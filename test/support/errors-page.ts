@@ -1,12 +1,12 @@
 /** Renders `docs/errors.md` from the table of codes and from the places in `lib/` that use them. */
-import { exitStatus } from '../../lib/cli/process.ts'
+import { exitStatus } from '../../lib/process/process.ts'
 import { errorCodes, type ErrorCode } from '../../lib/http/errors.ts'
 import { readSources } from './sources.ts'
 
-/** Codes whose requests end before they are one: the connection answers, always with the page, which names no code. */
+/** Codes of incomplete requests: they are refused on the connection, always with the page, which shows no code. */
 export const statusesOfConnection: Partial<Record<ErrorCode, number>> = { request_timeout: 408, header_too_large: 431 }
 
-/** Codes that are replied and not thrown: always JSON. */
+/** Codes that are sent as replies, not thrown: always JSON. */
 export const statusesOfReplies: Partial<Record<ErrorCode, number>> = {
   csrf_invalid: 403,
   csrf_requires_session: 500,
@@ -16,12 +16,12 @@ export const statusesOfReplies: Partial<Record<ErrorCode, number>> = {
 type Exit = keyof typeof exitStatus
 
 const meanings: Record<Exit, string> = {
-  ok: 'Done, or stopped as asked.',
+  ok: 'Done, or stopped as requested.',
   failed:
-    'A failure at run time, such as a taken port or an uncaught error; a second SIGTERM or SIGINT; an `init` that ' +
+    'A failure at run time, such as a port in use or an uncaught error; a second SIGTERM or SIGINT; an `init` that ' +
     'failed.',
-  usage: 'A wrong command line; standard error says where.',
-  config: 'A wrong configuration, middleware or route file; for `check`, anything at all.',
+  usage: 'A wrong command line; standard error shows the mistake.',
+  config: 'A wrong configuration, middleware or route file; for `check`, any problem.',
 }
 
 /** Every code that the server throws in a `new HttpError` or replies with, with its statuses in order. */
@@ -59,50 +59,51 @@ const head = `<!-- Made by \`npm run docs\` from lib/http/errors.ts and test/sup
 
 ## What a client sees
 
-A program gets JSON, a person a small page. A client is a program when its \`Accept\` names JSON (not with \`q=0\`), when it sends
-\`X-Requested-With: XMLHttpRequest\`, or when the \`Content-Type\` of its body is JSON. A route's
-[\`error_format\`](routes-and-actions.md#route-files) may fix the form.
+A program gets JSON, a browser a small page. A client is a program when its \`Accept\` names JSON (not with \`q=0\`), when
+it sends \`X-Requested-With: XMLHttpRequest\`, or when the \`Content-Type\` of its body is JSON. A route can set the format
+with [\`error_format\`](routes-and-actions.md#route-files).
 
 \`\`\`json
 { "error": "not_found", "detail": "Nothing is here: /nowhere" }
 \`\`\`
 
-Programs should read the code in \`error\`: the wording of \`detail\` may change. From 500 on there is no \`detail\`; the general log has
-reason and stack, under module \`error\`. In \`dev\` a 500 shows its stack, and to a person source lines and the request, with
-secrets masked, but only for a loopback Host or with \`server.allowed_hosts\` set.
+Programs should read the code in \`error\`: the wording of \`detail\` may change. From 500 on there is no \`detail\`; the
+general log has cause and stack, under module \`error\`. In \`dev\` a 500 shows its stack, and in a browser source lines and
+the request, with secrets masked, but only for a loopback Host or with \`server.allowed_hosts\` set.
 
 ## Pages of your own
 
-A view in \`paths.errors\` (\`routes/errors\`) replaces the small page: \`404.html\` for its status, else \`4xx.html\` or \`5xx.html\`, else
-\`error.html\`. It is a [view](views.md) with these names, and without session, flash bag, token or other helpers:
+A view in \`paths.errors\` (\`routes/errors\`) replaces the small page: \`404.html\` for its status, else \`4xx.html\` or
+\`5xx.html\`, else \`error.html\`. It is a [view](views.md) with these names, without session, flash bag, token or other
+helpers:
 
 - \`status\`, \`title\`: 404, \`Not Found\`
 - \`code\`, \`detail\`: as in the JSON; from 500 on \`detail\` is empty except in \`dev\`
-- \`id\`: the request id, which the log names too
+- \`id\`: the request id, as in the log
 - \`csp_nonce\`: the [nonce](security.md#header-fields), empty without \`SVC_MwHeaders\`
-- \`errors\`, \`input\`: of a 422 by [\`ctx.validate\`](forms.md#when-the-input-is-wrong), else empty; \`@error\`, \`errorsOf()\` and \`old()\`
-  read them
+- \`errors\`, \`input\`: for a 422 of [\`ctx.validate\` and \`ctx.invalid\`](forms.md#when-the-input-is-wrong), else empty;
+  \`@error\`, \`errorsOf()\` and \`old()\` read them
 
-Paths that begin with \`/svc-\`, requests refused on the connection (below) and the 503 of a full queue keep the small page. In
-\`dev\` your page for 500 hides source lines and stack. If your page fails, module \`error\` logs it and the small page is sent
-until the file changes. \`svc.js check\` compiles them all.
+Paths that begin with \`/svc-\`, requests refused on the connection (below) and the 503 of a full queue always get the
+small page. In \`dev\` your page for 500 hides source lines and stack. If your page fails, module \`error\` logs it and the
+small page is sent until the file changes. \`svc.js check\` compiles all these views.
 
 ## What is kept
 
 An error drops the header fields that described the reply, such as \`Content-Type\`, \`ETag\`, \`Location\` and \`Cache-Control\` other than
 \`no-store\` or \`private\`. Others stay, such as \`Content-Security-Policy\`. Cookies stay below 500 and are dropped from 500 on.
 
-\`ctx.fail(status, code, message)\` throws an error with a code of your own (\`snake_case\`). Anything else that is thrown is 500
-\`internal_error\`. These differ:
+\`ctx.fail(status, code, message)\` throws an error with your own code (\`snake_case\`). Any other exception is 500
+\`internal_error\`. Exceptions to these rules:
 
-- Input that \`ctx.validate\` refuses is 422 with \`errors\` in place of \`detail\`, or a
-  [redirect to the form](forms.md#when-the-input-is-wrong).
-- \`SVC_MwCsrf\`, \`SVC_MwCsrfCheck\` and \`SVC_MwJwt\` refuse with JSON for every client. A CSRF check gives a
-  [\`reason\`](troubleshooting.md#reasons-of-a-refused-form) in place of \`detail\`, or with \`setup.csrf.redirect\` a 302.
-- Refused on the connection: malformed (400) and slow (408) requests, CONNECT (405), and too large a header section (431) or
-  extension of a chunk (413). They get the page, unless the header section has come. \`/svc-status\` counts them. The access log has \`-\`
-  for method and path, the general log a line of module \`socket\`, at most one a second.
-- A client that leaves before its answer is status 499 in the access log.
+- Input that \`ctx.validate\` or \`ctx.invalid\` refuses is a 422 with \`errors\` instead of \`detail\`, or a [redirect to
+  the form](forms.md#when-the-input-is-wrong). A wrong parameter of the path is a 404.
+- \`SVC_MwCsrf\`, \`SVC_MwCsrfCheck\` and \`SVC_MwJwt\` refuse with JSON for every client. A CSRF check sends a
+  [\`reason\`](troubleshooting.md#reasons-of-a-refused-form) instead of \`detail\`, or with \`setup.csrf.redirect\` a 302.
+- Refused on the connection: malformed (400) and slow (408) requests, CONNECT (405), and a header section (431) or chunk
+  extension (413) that is too large. They get the page, unless the header section was complete. \`/svc-status\` counts
+  them. The access log has \`-\` for method and path, the general log a line of module \`socket\`, at most one a second.
+- A client that leaves before its response is status 499 in the access log.
 
 ## Codes
 
@@ -111,7 +112,7 @@ An error drops the header fields that described the reply, such as \`Content-Typ
 `
 
 const middle = `
-\`header_too_large\` never shows, since the page names no code; \`request_timeout\` shows only for a late body.
+Clients never see \`header_too_large\`, since the page shows no code, and \`request_timeout\` only for a late body.
 
 ## Exit status
 

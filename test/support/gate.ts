@@ -1,4 +1,4 @@
-/** Makes a gate that lets nobody through before so many wait. */
+/** Makes a gate that opens once this many callers wait. */
 export function createGate(count: number): () => Promise<void> {
   const waiting: (() => void)[] = []
   return () =>

@@ -2,21 +2,21 @@ import * as http from 'node:http'
 import * as https from 'node:https'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** What became of the requests. */
+/** The outcomes of the requests. */
 export interface Tally {
-  /** Answers of status 200. */
+  /** Responses with status 200. */
   answered: number
-  /** What failed, and how: a status or the code of an error. */
+  /** Failures, by status or error code. */
   readonly failed: string[]
-  /** The bodies that came, with how often. */
+  /** The received bodies, with their counts. */
   readonly bodies: Map<string, number>
-  /** The longest that one request took, in milliseconds. */
+  /** The longest request, in milliseconds. */
   slowestMs: number
 }
 
 export interface ClientOptions {
   readonly url: string
-  /** Connections, each with a request after the other. */
+  /** The number of connections, each with one request after the other. */
   readonly connections: number
   /** `false`: a connection for each request, with a handshake of its own. */
   readonly keepAlive?: boolean
@@ -24,15 +24,15 @@ export interface ClientOptions {
   readonly headers?: Readonly<Record<string, string>>
   /** Makes the body of each request, which then is a POST. */
   readonly body?: () => string
-  /** The longest pause between two requests of a connection, in milliseconds; random below that. None unless given. */
+  /** The longest pause between two requests of a connection, in milliseconds; random below that. None by default. */
   readonly pauseMs?: number
 }
 
-/** A client at work. */
+/** A running client. */
 export interface KeepAliveClient {
-  /** What became of the requests so far. */
+  /** The outcomes so far. */
   readonly tally: Tally
-  /** Begins no more requests. Resolves when all have ended. */
+  /** Starts no more requests. Resolves when all have ended. */
   stop(): Promise<Tally>
 }
 

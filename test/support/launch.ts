@@ -7,7 +7,8 @@ import { until } from './until.ts'
 /** The checkout. */
 export const root = fileURLToPath(new URL('../../', import.meta.url))
 
-const runsTypeScript = Boolean((process.features as { typescript?: string | false }).typescript)
+/** Whether Node runs TypeScript. */
+export const runsTypeScript = Boolean((process.features as { typescript?: string | false }).typescript)
 
 /** How a process ended: its exit status, or the signal that ended it. */
 export type Ending = number | NodeJS.Signals
@@ -15,12 +16,12 @@ export type Ending = number | NodeJS.Signals
 /** A process of the launcher. */
 export interface Launched {
   readonly child: ChildProcess
-  /** What it printed so far. */
+  /** Its output so far. */
   stdout(): string
   stderr(): string
-  /** Resolves with the address of its `listening on` line. Rejects when it ends before. */
+  /** Resolves with the address of its `listening on` line. Rejects if it ends before. */
   listening(): Promise<string>
-  /** Resolves when it has ended and all that it printed is here. */
+  /** Resolves when it has ended and all its output has been received. */
   readonly ended: Promise<Ending>
 }
 
@@ -28,7 +29,7 @@ export interface LaunchOptions {
   readonly cwd: string
   /** Added to the environment of the tests. */
   readonly env?: Readonly<Record<string, string>>
-  /** The launcher to run; the one of this checkout unless given. */
+  /** The launcher to run; by default that of this checkout. */
   readonly launcher?: string
   /** Options of Node; unless given, those by which it runs what the tests run, `lib/` or `dist/`. */
   readonly nodeOptions?: readonly string[]
@@ -36,7 +37,7 @@ export interface LaunchOptions {
   readonly output?: number
 }
 
-/** Starts the launcher in a process of its own, which is killed when the test ends. */
+/** Starts the launcher in a separate process, which is killed when the test ends. */
 export function launch(t: Pick<TestContext, 'after'>, args: readonly string[], options: LaunchOptions): Launched {
   const { launcher = `${root}bin/svc.js`, nodeOptions = optionsOfTarget() } = options
   const { NODE_OPTIONS: _options, SVC_CONFIG: _config, ...env } = process.env

@@ -107,11 +107,11 @@ for (const [source, message, offset] of errors) {
   })
 }
 
-test('a template that ends within an expression is no error of the lexer', () => {
+test('a template that ends within an expression is not an error of the lexer', () => {
   assert.deepEqual(read('`a${b'), ['t `a${', 'n b'])
 })
 
-test('begins where it is told, and looks no further than it is asked to', () => {
+test('begins at the start offset, and reads no further than requested', () => {
   const source = "<p>{{ a / b }} it's"
   const texts: string[] = []
   for (const { text, start, end } of tokenize(source, 5)) {
@@ -171,7 +171,7 @@ function toRegExp(text: string): RegExp {
 
 const shapes = ['a ', '((((', '`${', '"\\n" ', '/* */x ', '{ } ', '\\u0061', '1_0', '/a/;', '. . ', '}}}}']
 for (const name of shapes) {
-  test(`takes time in proportion to the length: ${JSON.stringify(name)}`, async () => {
+  test(`takes linear time: ${JSON.stringify(name)}`, async () => {
     const growth = await growthOf({
       name,
       size: 100_000,

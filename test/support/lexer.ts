@@ -3,7 +3,7 @@
  * whatever strings, templates, comments and regular expressions contain. It does not check the grammar.
  *
  * The tokens before a `/` decide, without a parser, whether it divides or begins a regular expression. After `)` it
- * divides, unless the bracket belongs to `if`, `while`, `for` or `with`. After `}` it divides only where the `{` stands
+ * divides, unless the bracket belongs to `if`, `while`, `for` or `with`. After `}` it divides only if the `{` is
  * in the place of a value. Known mistakes: a regular expression after `for await (...)`, after `of` and after a block
  * that follows `case x:` or a label; a division after a function or class body. `<!--` is not a comment. Tokens of
  * TypeScript are read as well; JSX is not.

@@ -3,7 +3,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 
-/** Lets a server listen on a free port of this machine until the test ends, and gives that port. */
+/** Makes a server listen on a free port of this machine until the test ends, and returns the port. */
 export async function listen(t: Pick<TestContext, 'after'>, server: Server): Promise<number> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

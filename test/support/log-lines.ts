@@ -1,4 +1,4 @@
-/** Log lines as tests look at them. */
+/** Log lines in the form that tests check. */
 import type { LogDetails } from '../../lib/base/ports.ts'
 import { silentLogger, type ModuleLogger } from '../../lib/log/logger.ts'
 import { levels, textOfRecord, type Level } from '../../lib/log/record.ts'
@@ -18,12 +18,12 @@ export function keepingLogger(keep: (line: string) => unknown, from: Level = 'de
   return Object.assign((): void => {}, silentLogger, Object.fromEntries(written), { debugEnabled: from === 'debug' })
 }
 
-/** A line without the id of its request, which stands at the end of what requests cause from WARN up. */
+/** A line without the request id at its end, which lines from WARN up have. */
 export function withoutRequestId(line: string): string {
   return line.replace(/ \[[A-Za-z0-9_.-]{8,128}\]$/, '')
 }
 
-/** The lines of a log that complain, but for those about a slow machine. */
+/** The warnings and errors of a log, except those about a slow machine. */
 export function complaintsIn(lines: readonly string[]): readonly string[] {
-  return lines.filter((line) => /\[(?:WARN|ERROR|FATAL) *\]/.test(line) && !line.includes('[metrics] the event loop was held up'))
+  return lines.filter((line) => /\[(?:WARN|ERROR|FATAL) *\]/.test(line) && !line.includes('[metrics] the event loop was blocked'))
 }

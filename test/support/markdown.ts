@@ -1,14 +1,14 @@
-/** Reads the documents: their headings, links and code blocks. Knows what the documents use of Markdown, no more. */
+/** Reads the documents: their headings, links and code blocks. Supports only the Markdown that they use. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** A fenced block. */
 export interface Block {
-  /** What follows the opening fence: `json`, `sh`, ... */
+  /** The info string of the opening fence: `json`, `sh`, ... */
   readonly language: string
   /** The content; every line of it ends with a line end. */
   readonly text: string
-  /** The last line of text above it; `''` when a block stands between. */
+  /** The last line of text above it; `''` if a block is in between. */
   readonly above: string
 }
 
@@ -84,7 +84,7 @@ export function shownFiles(page: Page): Record<string, string> {
   return files
 }
 
-/** What stands in backquotes in a cell. */
+/** The code spans of a cell. */
 export function codeOf(cell: string): string[] {
   return [...cell.matchAll(/`([^`]+)`/g)].map(([, text = '']) => text)
 }

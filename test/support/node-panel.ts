@@ -1,5 +1,5 @@
 /** Servers that share an engine, as a client of their panels sees them. */
-import type { ListedNode } from '../../lib/cluster/node-list.ts'
+import type { ListedNode } from '../../lib/nodes/node-list.ts'
 import { request, type Answer } from './request.ts'
 
 /** A server with its address. */
@@ -13,7 +13,7 @@ export const nodeFiles = {
   'a.mjs': "export const same = () => 'same'",
 }
 
-/** Asks a program's way: errors are JSON. */
+/** Sends a request as a program does: errors are JSON. */
 export function ask(url: string, path: string, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
   return request(url + path, { headers: { accept: 'application/json', ...headers } })
 }
@@ -34,7 +34,7 @@ export interface StatusNode {
   readonly processes: number
 }
 
-/** The nodes as one of them lists them. */
+/** The nodes as listed by one of them. */
 export async function nodesOf(url: string): Promise<readonly StatusNode[]> {
   const { nodes } = (await ask(url, '/svc-status')).json() as { nodes: readonly StatusNode[] }
   return nodes
@@ -57,13 +57,13 @@ export function route(name: string, more: object = {}): object {
   return { name, url: `/${name}`, action: 'a.mjs@same', ...more }
 }
 
-/** The application's routes of a node, in their order. */
+/** The application's routes of a node, in order. */
 export async function tableOf({ url }: Node): Promise<readonly string[]> {
   const records = (await ask(url, '/svc-routes/list?format=json')).json() as readonly { name: string; url: string }[]
   return records.map((record) => `${record.name} ${record.url}`)
 }
 
-/** A node as one of them knows it. */
+/** A node as known by one of them. */
 export const listedNode: ListedNode = {
   name: 'a:1',
   self: true,

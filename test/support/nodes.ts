@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { applicationFolder } from '../cli/application-folder.ts'
+import { applicationFolder } from './application-folder.ts'
 import type { Files } from './application.ts'
 import { freePort } from './free-port.ts'
 import { launch, type Launched } from './launch.ts'
@@ -11,7 +11,7 @@ import { serviceManager } from './service-manager.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 import { waitingApplication } from './waiting-application.ts'
 
-/** A server in a process of its own, which can be stopped and started again on the same port. */
+/** A server in a separate process, which can be stopped and started again on the same port. */
 export interface Node {
   readonly port: number
   /** Resolves with its process id when it listens. */
@@ -30,7 +30,7 @@ export interface Nodes {
   /** The process ids at the start. */
   readonly pids: readonly number[]
   readonly redis: RedisServer
-  /** The bodies that `POST /add` got on all nodes, in the order in which they came. */
+  /** The bodies that `POST /add` received on all nodes, in order of arrival. */
   added(): string[]
 }
 
@@ -79,7 +79,7 @@ export async function startNodes(
   const redis = await startRedis(t)
   const notes = join(temporaryFolder(), 'notes')
   const all = {
-    'app.env': 'dev', // So that the status needs no sign-in.
+    'app.env': 'dev', // The status then needs no sign-in.
     'server.allowed_hosts': ['www.example.org', '127.0.0.1'],
     'server.trusted_proxies': ['127.0.0.1'],
     'shared.url': redis.url,

@@ -1,4 +1,4 @@
-/** `docs/openapi.json`, read once, and ways to its parts. */
+/** `docs/openapi.json`, read once, with access to its parts. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { root } from './markdown.ts'
@@ -13,14 +13,14 @@ export interface Media {
 /** Bodies by their types. */
 export type Content = Readonly<Record<string, Media>>
 
-/** An answer, or where it stands. */
+/** A response, or a reference to it. */
 export interface DocumentedAnswer {
   readonly $ref?: string
   readonly content?: Content
   readonly headers?: Readonly<Record<string, unknown>>
 }
 
-/** What is asked and answered. */
+/** A request and its responses. */
 export interface Operation {
   readonly operationId: string
   readonly summary: string
@@ -52,7 +52,7 @@ export function operationOf(name: string): Operation {
   return found.operation
 }
 
-/** The answer that a reference leads to. */
+/** The response that a reference leads to. */
 export function resolve(answer: DocumentedAnswer): DocumentedAnswer {
   if (answer.$ref === undefined) return answer
   const found = document.components.responses[answer.$ref.replace('#/components/responses/', '')]
@@ -60,7 +60,7 @@ export function resolve(answer: DocumentedAnswer): DocumentedAnswer {
   return found
 }
 
-/** The bodies of all requests and answers, those in HTML and plain text aside. */
+/** The bodies of all requests and responses, except HTML and plain text. */
 export function jsonBodies(): Media[] {
   const answers = operations.flatMap(({ operation }) => Object.values(operation.responses)).map(resolve)
   const requests = operations.flatMap(({ operation }) => operation.requestBody ?? [])

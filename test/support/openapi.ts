@@ -5,24 +5,26 @@
  */
 import { existsSync } from 'node:fs'
 
-/** What a validation says. */
+/** The result of a validation. */
 interface Output {
   readonly valid: boolean
   readonly errors?: readonly { readonly instanceLocation: string; readonly absoluteKeywordLocation: string }[]
 }
 
-/** What is used of the package; its types are not there to check against. */
+/** The used part of the package, whose types are not available. */
 interface JsonSchema {
   registerSchema(schema: unknown, uri: string, dialect: string): void
   validate(uri: string): Promise<(value: unknown, format: 'BASIC') => Output>
 }
 
-/** Says what is wrong with a value, a line for each place; nothing when it is right. */
+/** Returns the problems of a value, one line for each location; empty if it is valid. */
 export type Check = (value: unknown) => readonly string[]
 
 const file = new URL('../openapi/node_modules/@hyperjump/json-schema/openapi-3-1/index.js', import.meta.url)
 const missing = 'Cannot check docs/openapi.json: its validator is not installed: run `npm ci --prefix test/openapi`'
 const documentSchema = 'https://spec.openapis.org/oas/3.1/schema-base'
+/** A validator takes each address once. */
+let registered = 0
 const dialect = 'https://spec.openapis.org/oas/3.1/dialect/base'
 
 /** The check of OpenAPI 3.1 documents. */
@@ -49,6 +51,14 @@ export async function createSchemaChecks(
   const checks = new Map<string, Check>()
   for (const name of Object.keys(schemas)) checks.set(name, await checkBy(jsonSchema, `${uri}#/$defs/${name}`))
   return checks
+}
+
+/** The check of values by one JSON Schema with a `$schema` of its own; rejects when it is invalid. */
+export async function createJsonSchemaCheck(schema: Readonly<Record<string, unknown>>): Promise<Check> {
+  const jsonSchema = await load()
+  const uri = `https://example.org/schemas/${(registered += 1)}`
+  jsonSchema.registerSchema(schema, uri, String(schema['$schema']))
+  return checkBy(jsonSchema, uri)
 }
 
 async function checkBy(jsonSchema: JsonSchema, uri: string): Promise<Check> {

@@ -7,9 +7,9 @@ import type { TestContext } from 'node:test'
 import { temporaryFolder } from './temporary-folder.ts'
 
 export interface PostgreSql {
-  /** What a client finds it by. */
+  /** The connection parameters for a client. */
   readonly env: Readonly<Record<string, string>>
-  /** Runs a statement as its owner; returns what `psql` prints, a row a line. */
+  /** Runs a statement as its owner; returns the output of `psql`, one row per line. */
   ask(statement: string): string
   /** Ends it, and its connections with it. */
   stop(): Promise<void>

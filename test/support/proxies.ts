@@ -9,13 +9,13 @@ import { freePort } from './free-port.ts'
 import { root } from './launch.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
-/** A proxy that takes TLS connections on 127.0.0.1. */
+/** A proxy that accepts TLS connections on 127.0.0.1. */
 export interface Proxy {
   readonly url: string
   readonly port: number
   /** Its process id. */
   readonly pid: number
-  /** Throws with what it printed when it complained or has ended. */
+  /** Throws with its output if it logged a problem or has ended. */
   check(): void
 }
 

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { once } from 'node:events'
 
-/** An answer as it came over the wire. */
+/** A response as received over the wire. */
 export interface RawAnswer {
   readonly status: number
   /** By lower-case name; the last of a name. */
@@ -11,16 +11,16 @@ export interface RawAnswer {
 
 /**
  * Sends bytes on a connection of its own and reads until the server closes it. Send `Connection: close` with a good
- * request, or this waits for the server's time-out.
+ * request, or this waits for the server's timeout.
  */
 export async function exchange(port: number, bytes: string | Uint8Array): Promise<string> {
   const socket = connect({ port, host: '127.0.0.1' })
-  socket.on('error', () => {}) // A server may cut the connection; what came before it is the answer.
+  socket.on('error', () => {}) // A server may cut the connection; the bytes before that are the response.
   socket.write(bytes)
   return readAll(socket)
 }
 
-/** What comes on a socket until it is closed, as Latin-1 text. */
+/** Reads a socket until it is closed, as Latin-1 text. */
 export async function readAll(socket: Socket): Promise<string> {
   const chunks: Buffer[] = []
   socket.on('data', (chunk) => chunks.push(chunk))
@@ -28,7 +28,7 @@ export async function readAll(socket: Socket): Promise<string> {
   return Buffer.concat(chunks).toString('latin1')
 }
 
-/** Takes one answer with a Content-Length, or without a body, apart. */
+/** Parses one response with a Content-Length, or without a body. */
 export function parseAnswer(text: string): RawAnswer {
   const end = text.indexOf('\r\n\r\n')
   const [line = '', ...fields] = text.slice(0, end).split('\r\n')

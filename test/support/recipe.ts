@@ -1,14 +1,22 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { createApp, type App } from '../../lib/app.ts'
-import { initApplication } from '../../lib/cli/init.ts'
+import { createApp, type App } from './app.ts'
+import { initApplication } from '../../lib/commands/init.ts'
 import { loadConfig } from '../../lib/config/load.ts'
 import { writeFiles } from './application.ts'
 import { readPage, shownFiles, type Page } from './markdown.ts'
 import { temporaryFolder } from './temporary-folder.ts'
+import { Visitor, type Fields } from './visitor.ts'
 
-/** A page of `docs/recipes`, by its name without `.md`. */
+/** A running recipe. */
+export interface Recipe {
+  readonly url: string
+  readonly folder: string
+  readonly app: App
+}
+
+/** Returns a page of `docs/recipes`, by its name without `.md`. */
 export function recipePage(name: string): Page {
   return readPage(`docs/recipes/${name}.md`)
 }
@@ -22,13 +30,17 @@ export function recipeFolder(name: string, change: (text: string) => string = (t
   return folder
 }
 
-/** Starts the application of a recipe, on a free port; it is stopped when the test ends. The server has nothing to complain of. */
-export async function startRecipe(
+/** Starts the application of a recipe, on a free port; it is stopped when the test ends. Fails if the server has warnings. */
+export function startRecipe(
   t: Pick<TestContext, 'after'>,
   name: string,
   change?: (text: string) => string,
-): Promise<{ readonly url: string; readonly folder: string; readonly app: App }> {
-  const folder = recipeFolder(name, change)
+): Promise<Recipe> {
+  return startRecipeIn(t, recipeFolder(name, change))
+}
+
+/** Starts the application of a recipe in the folder that `recipeFolder` made, as `startRecipe` does. */
+export async function startRecipeIn(t: Pick<TestContext, 'after'>, folder: string): Promise<Recipe> {
   const app = createApp({ loaded: loadConfig(join(folder, 'svc.json'), { 'server.port': 0, 'log.console': false }) })
   t.after(async () => {
     await app.stop()
@@ -37,4 +49,17 @@ export async function startRecipe(
   const { url } = await app.start()
   assert.deepEqual(app.warnings(), [])
   return { url, folder, app }
+}
+
+/** The fields that a browser sends with a form of a page. */
+export function sameOrigin(url: string, page: string): Fields {
+  return { 'sec-fetch-site': 'same-origin', referer: url + page }
+}
+
+/** A visitor who has signed in at `/login` of a recipe, as ann or bob. */
+export async function signedInto(url: string, name: string): Promise<Visitor> {
+  const visitor = new Visitor(url)
+  const { status } = await visitor.submit('/login', '/login', { name, password: 'correct-horse' })
+  assert.equal(status, 303)
+  return visitor
 }

@@ -13,7 +13,7 @@ export interface TestBroker {
 }
 
 export interface TestBrokerOptions {
-  /** `svc:` unless given. */
+  /** `svc:` by default. */
   readonly prefix?: string
   /** The time of scripts, in place of the engine's. */
   readonly clocks?: BrokerClocks
@@ -28,14 +28,14 @@ export function openBroker(t: Pick<TestContext, 'after'>, url: string, options: 
   const broker = createRedisBroker({
     redis: clocks === undefined ? redis : withClock(redis, prefix, clocks),
     prefix,
-    place: `${prefix}0:`,
+    channelPrefix: `${prefix}0:`,
     onProblem: (message) => problems.push(message),
   })
   t.after(() => broker.close())
   return { broker, redis, problems }
 }
 
-/** A client whose scripts have the time of a clock, which is told before each. */
+/** A client whose scripts use a clock, set before each of them. */
 function withClock(redis: Redis, prefix: string, { wallNow }: BrokerClocks): Redis {
   const key = `${prefix}clock`
   const script: Redis['script'] = (source) => {

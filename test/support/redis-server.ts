@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { Redis, type RedisOptions } from '../../lib/redis/client.ts'
-import { parseRedisUrl } from '../../lib/redis/url.ts'
+import { parseRedisUrl } from '../../lib/config/redis-url.ts'
 import { freePort } from './free-port.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
@@ -12,11 +12,11 @@ import { temporaryFolder } from './temporary-folder.ts'
 export interface RedisServer {
   /** Its address, without user and password. */
   readonly url: string
-  /** 0: it listens on a Unix socket alone. */
+  /** 0 if it listens only on a Unix socket. */
   readonly port: number
-  /** Its process id, another one after each start. */
+  /** Its process id, new after each start. */
   readonly pid: number
-  /** Where it works and keeps its data. */
+  /** Its working and data folder. */
   readonly folder: string
   /** Asks it a command with `redis-cli`; resolves with what that prints, without the last line end. */
   ask(...command: string[]): Promise<string>
@@ -24,20 +24,20 @@ export interface RedisServer {
   start(): Promise<void>
   /** Ends it at once (SIGKILL); resolves when it has ended. */
   kill(): Promise<void>
-  /** Stops it in the middle of whatever it does (SIGSTOP). */
+  /** Suspends it (SIGSTOP). */
   pause(): void
-  /** Lets it go on. */
+  /** Resumes it. */
   resume(): void
 }
 
 export interface RedisServerOptions {
   /** Options of redis-server, such as `['--appendonly', 'yes', '--appendfsync', 'always']`; nothing is saved unless they say so. */
   readonly args?: readonly string[]
-  /** Whether it listens on a port of 127.0.0.1 in place of a Unix socket. */
+  /** Whether it listens on a port of 127.0.0.1 instead of a Unix socket. */
   readonly tcp?: boolean
 }
 
-/** Starts a server; resolves when it takes connections. Rejects with what to install when the program is not there. */
+/** Starts a server; resolves when it accepts connections. Rejects with advice if the program is not installed. */
 export async function startRedis(
   t: Pick<TestContext, 'after'>,
   { args = [], tcp = false }: RedisServerOptions = {},
@@ -73,7 +73,7 @@ export async function startRedis(
   }
 }
 
-/** Resolves when the server says that it is ready. */
+/** Resolves when the server reports that it is ready. */
 async function launch(args: readonly string[]): Promise<ChildProcess> {
   const child = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'inherit'] })
   let printed = ''

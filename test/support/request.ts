@@ -1,12 +1,12 @@
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 
-/** An answer, read to its end. */
+/** A response, read to its end. */
 export interface Answer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly bytes: Buffer
   readonly text: string
-  /** The body as JSON. Throws when it is none. */
+  /** The body as JSON. Throws if it is not JSON. */
   json(): unknown
 }
 
@@ -17,7 +17,7 @@ export interface Question {
   readonly body?: string | Uint8Array
 }
 
-/** Sends one request on a connection of its own, which is closed afterwards: `fetch` would keep it for a next one. */
+/** Sends one request on a new connection, which is closed afterwards: `fetch` would reuse it. */
 export function request(url: string, question: Question = {}): Promise<Answer> {
   const { body, method = body === undefined ? 'GET' : 'POST', headers = {} } = question
   return new Promise((resolve, reject) => {

@@ -1,5 +1,5 @@
 // Runs the test files of one room in this process: starting a process costs more than most files.
-// Each file stands in a suite of its own, so that a hook at the top of a file is that file's alone.
+// Each file is its own suite, so that a hook at the top of a file applies only to that file.
 import { AsyncResource } from 'node:async_hooks'
 import { rmSync, writeFileSync } from 'node:fs'
 import { after, before, describe } from 'node:test'

@@ -17,14 +17,14 @@ export interface ServiceManager {
   kill(signal: NodeJS.Signals): void
   /** Resolves with the exit status when the server has ended. */
   ended(): Promise<number>
-  /** What all servers printed so far. */
+  /** The output of all servers so far. */
   output(): string
 }
 
 export interface ServiceManagerOptions {
   readonly cwd: string
   readonly env?: Readonly<Record<string, string>>
-  /** Where to listen; a free port of 127.0.0.1 unless given. */
+  /** Where to listen; by default a free port of 127.0.0.1. */
   readonly listen?: ListenOptions
 }
 

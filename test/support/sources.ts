@@ -1,4 +1,4 @@
-/** The source files that the server is made of: what `lib/cli/main.ts` imports, directly and by way of others. */
+/** The source files of the server: everything that `lib/cli/main.ts` imports, directly or indirectly. */
 import { readFileSync } from 'node:fs'
 import { posix } from 'node:path'
 import { root } from './markdown.ts'

@@ -7,9 +7,9 @@ import { handshakeFields } from './websocket.ts'
 export interface StreamClients {
   /** How often each has been opened. */
   readonly opened: readonly number[]
-  /** What was answered or thrown in place of a stream. */
+  /** Failures: responses or errors instead of a stream. */
   readonly failed: readonly string[]
-  /** Closes all. No more is opened. */
+  /** Closes all and opens no more. */
   stop(): void
 }
 

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { Session, type Debugger, type InspectorNotification } from 'node:inspector'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { createApp } from '../../lib/app.ts'
+import { createApp } from './app.ts'
 import { main } from '../../lib/cli/main.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const target = process.env['SVC_TEST_TARGET'] ?? 'lib'
 
-test('what these tests run is the target that was asked for, and nothing of the other', () => {
+test('the tests run the requested target, and nothing of the other', () => {
   const folders = new Set(loadedFiles().map((file) => file.slice(root.length).split('/')[0]))
   assert.equal(typeof createApp, 'function')
   assert.equal(typeof main, 'function')

@@ -2,7 +2,7 @@ import { request, type Answer } from './request.ts'
 
 export type Fields = Readonly<Record<string, string>>
 
-/** A form of a page: where it is sent to, how, and its hidden fields. */
+/** A form of a page: its action, method and hidden fields. */
 export interface PageForm {
   readonly action: string
   readonly multipart: boolean
@@ -14,19 +14,19 @@ const sameOrigin: Fields = { 'sec-fetch-site': 'same-origin' }
 /** A visitor of the demo application: keeps cookies and sends forms as a browser does, without following redirects. */
 export class Visitor {
   readonly url: string
-  /** The cookies, by name. What is put here is sent. */
+  /** The cookies, by name. Cookies added here are sent. */
   readonly cookies = new Map<string, string>()
 
   constructor(url: string) {
     this.url = url
   }
 
-  /** Asks for a page. */
+  /** Requests a page. */
   get(path: string, headers: Fields = {}): Promise<Answer> {
     return this.#ask(path, { headers })
   }
 
-  /** Asks for the page that an answer redirects to. */
+  /** Follows a redirect. */
   follow({ headers: { location = '' } }: Answer): Promise<Answer> {
     return this.get(location)
   }
@@ -43,12 +43,12 @@ export class Visitor {
     throw new Error(`${page} has no form for ${action}: ${text}`)
   }
 
-  /** Sends a form as it is filled in. What stands in `fields` takes the place of a hidden field. */
-  async send(form: PageForm, fields: Fields = {}, picture?: File, headers: Fields = sameOrigin): Promise<Answer> {
+  /** Sends a form. Values in `fields` replace hidden fields. A multipart form has one file, by default `picture`. */
+  async send(form: PageForm, fields: Fields = {}, file?: File, headers: Fields = sameOrigin, input = 'picture'): Promise<Answer> {
     const all = { ...form.hidden, ...fields }
     const body = form.multipart ? new FormData() : new URLSearchParams()
     for (const [name, value] of Object.entries(all)) body.set(name, value)
-    if (body instanceof FormData) body.set('picture', picture ?? new File([], ''))
+    if (body instanceof FormData) body.set(input, file ?? new File([], ''))
     const encoded = new Response(body)
     const type = encoded.headers.get('content-type') ?? ''
     const bytes = new Uint8Array(await encoded.arrayBuffer())
@@ -94,7 +94,7 @@ export async function signedUp(url: string, name: string): Promise<Visitor> {
   return visitor
 }
 
-/** The messages that a page shows, as `type: text`, and what it says is wrong in its forms. */
+/** The messages of a page, as `type: text`, and the errors in its forms. */
 export function saidBy({ text }: Answer): { messages: string[]; errors: string[] } {
   const messages = text.matchAll(/<p class="message (\w+)"[^>]*>([^<]*)<\/p>/g)
   const errors = text.matchAll(/<small class="error">([^<]+)</g)
@@ -104,7 +104,7 @@ export function saidBy({ text }: Answer): { messages: string[]; errors: string[]
   }
 }
 
-/** What a browser shows of a page: not the template of its script, nor what is hidden. */
+/** The visible part of a page: without the template of its script and hidden elements. */
 export function shownOf({ text }: Answer): string {
   return text.replace(/<template[^]*?<\/template>|<p [^>]*\bhidden>[^]*?<\/p>/g, '')
 }

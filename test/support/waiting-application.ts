@@ -1,4 +1,4 @@
-/** An application whose clients wait: a long poll, a stream, a WebSocket, what publishes to them, and who is asking. */
+/** An application with waiting clients: a long poll, a stream, a WebSocket, a publisher, and the client's identity. */
 export const waitingApplication = {
   'routes/home.json': [
     { name: 'home', url: '/', action: 'home.mjs' },

@@ -9,19 +9,19 @@ import { startApplication, type Files, type TestApplication } from './applicatio
 import { Connection, cutAtEnd, requestText } from './connection.ts'
 import { parseAnswer, type RawAnswer } from './raw.ts'
 
-/** What a route is made of. */
+/** The parts of a route. */
 export interface RouteParts {
-  /** `*` unless given. */
+  /** `*` by default. */
   readonly method?: string
   /** Names, separated by commas. */
   readonly middleware?: string
-  /** The export `websocket`; none unless given. */
+  /** The export `websocket`; none by default. */
   readonly handlers?: WebSocketHandlers<FullContext>
-  /** The default export; none unless given. */
+  /** The default export; none by default. */
   readonly action?: (ctx: FullContext) => unknown
 }
 
-/** What an application has besides its routes. */
+/** The parts of an application besides its routes. */
 export interface Extras {
   /** Middleware by name. */
   readonly middleware?: Readonly<Record<string, TestMiddleware>>
@@ -78,12 +78,12 @@ export function handshakeText(target: string, fields: readonly string[] = []): s
   return requestText(`GET ${target}`, [...handshakeFields, ...fields])
 }
 
-/** A connection that is to become a WebSocket. */
+/** A connection that will become a WebSocket. */
 export class WebSocketClient extends Connection {
   /** Where in `received` the next frame begins; -1 before the handshake is answered. */
   #at = -1
 
-  /** Sends a handshake. Returns what is answered, the body too where it is refused. */
+  /** Sends a handshake. Returns the response, with the body if it is refused. */
   async handshake(target: string, fields: readonly string[] = [], behind: Buffer = Buffer.alloc(0)): Promise<RawAnswer> {
     this.socket.write(Buffer.concat([Buffer.from(handshakeText(target, fields)), behind]))
     return this.answer()
@@ -159,7 +159,7 @@ export async function openWebSocket(
   return client
 }
 
-/** Handlers that send back what comes. */
+/** Handlers that echo messages. */
 export const echo: WebSocketHandlers<FullContext> = {
   message: (ws, data) => void ws.send(data),
 }

@@ -1,16 +1,19 @@
-/** Writes the pages of `docs/` that are made from tables in the code: `npm run docs`. Tests hold the pages to the tables. */
+/** Writes the pages of `docs/` generated from tables in the code: `npm run docs`. Tests check that they are current. */
 import { writeFileSync } from 'node:fs'
 import { renderAdmin } from './admin-page.ts'
 import { renderAudit } from './audit-page.ts'
 import { renderConfiguration } from './documentation.ts'
 import { renderErrors } from './errors-page.ts'
-import { renderSchema } from './schema.ts'
+import { renderRouteSchema } from './route-schema.ts'
+import { renderMiddlewareSchema, renderSchema } from './schema.ts'
 
 const pages = [
   ['admin.md', renderAdmin],
   ['audit.md', renderAudit],
   ['configuration.md', renderConfiguration],
   ['errors.md', renderErrors],
+  ['schemas/middleware.schema.json', renderMiddlewareSchema],
+  ['schemas/routes.schema.json', renderRouteSchema],
   ['svc.schema.json', renderSchema],
 ] as const
 

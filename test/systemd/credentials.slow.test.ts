@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { applicationFolder } from '../cli/application-folder.ts'
+import { applicationFolder } from '../support/application-folder.ts'
 import { writeFiles } from '../support/application.ts'
 import { launch, runLauncher } from '../support/launch.ts'
 import { request } from '../support/request.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 describe('the application secret from outside of the configuration file', () => {
-  it('signs, stands above svc.json, and is not written to it by the setup', async (t) => {
+  it('signs, overrides svc.json, and is not written to it by the setup', async (t) => {
     const form = { 'routes/home.json': [{ name: 'home', url: '/', action: 'home.mjs' }] }
     const home = "export default ({ app, resourceInput }) => resourceInput('7') + (process.env.SVC_APP_KEY ?? '')"
     for (const config of [{ app_key: '' }, { app_key: 'of the file' }]) {
@@ -38,10 +38,10 @@ describe('the application secret from outside of the configuration file', () => 
     }
   })
 
-  it('is a WARN, a warning and a line of check where it hides a key of svc.json', async (t) => {
+  it('causes a WARN, a warning and a line of check if it overrides a key of svc.json', async (t) => {
     const cwd = applicationFolder({}, { app_key: 'the new key of the file, of 32 characters' })
     const env = { SVC_APP_KEY: 'the key of the variable, of 32 characters' }
-    const hidden = /app_key \(svc\.json, line \d+\) is not used, since the environment variable SVC_APP_KEY comes before it/
+    const hidden = /app_key \(svc\.json, line \d+\) is not used, since the environment variable SVC_APP_KEY overrides it/
     const { status, stdout } = await runLauncher(t, ['check'], { cwd, env })
     assert.equal(status, 0)
     assert.match(stdout, new RegExp(`^warning: ${hidden.source}`, 'm'))
@@ -50,7 +50,7 @@ describe('the application secret from outside of the configuration file', () => 
     assert.match(server.stdout(), new RegExp(`\\[WARN \\] \\[config\\] ${hidden.source}`))
   })
 
-  it('can be replaced while what the previous one signed still counts: the previous one is a credential too', async (t) => {
+  it('can be replaced while tokens of the previous one remain valid: the previous one is a credential too', async (t) => {
     const files = {
       'routes/home.json': [{ name: 'home', url: '/', action: 'home.mjs' }, { name: 'id', url: '/id', action: 'home.mjs@id' }],
       'home.mjs': "export default (ctx) => ctx.resourceInput('7')\nexport const id = (ctx) => ctx.resourceId()",
@@ -72,7 +72,7 @@ describe('the application secret from outside of the configuration file', () => 
     assert.equal(await ask('june', 'april\n', path), '')
   })
 
-  it('ends start, check and routes with 78 when it is wrong', async (t) => {
+  it('makes start, check and routes exit with 78 if it is invalid', async (t) => {
     const cwd = applicationFolder()
     for (const word of ['start', 'check', 'routes']) {
       const { status, stdout, stderr } = await runLauncher(t, [word], { cwd, env: { SVC_APP_KEY: '' } })
@@ -85,7 +85,7 @@ describe('the application secret from outside of the configuration file', () => 
 describe('the token of the metrics from outside of the configuration file', () => {
   const token = 'a-token-of-32-visible-characters'
 
-  it('opens /svc-metrics in every process, and is in no environment and no file', async (t) => {
+  it('grants /svc-metrics in every process, and appears in no environment and no file', async (t) => {
     for (const processes of [1, 2]) {
       const environment = "export default () => String(process.env.SVC_METRICS_TOKEN)"
       const routes = [{ name: 'home', url: '/', action: 'home.mjs' }]
@@ -96,7 +96,7 @@ describe('the token of the metrics from outside of the configuration file', () =
         const server = launch(t, [], { cwd, env })
         const url = await server.listening()
         assert.match(server.stdout(), /\[INFO \] \[config\] admin\.metrics_token comes from the /)
-        for (let count = 0; count < 6; count += 1) { // Each a connection of its own, so that both processes are asked.
+        for (let count = 0; count < 6; count += 1) { // Each on a new connection, to reach both processes.
           const { status } = await request(`${url}/svc-metrics`, { headers: { authorization: `Bearer ${token}` } })
           assert.equal(status, 200)
         }
@@ -109,7 +109,7 @@ describe('the token of the metrics from outside of the configuration file', () =
     }
   })
 
-  it('ends start and check with 78 when it is too short, and says no part of it', async (t) => {
+  it('makes start and check exit with 78 if it is too short, without quoting it', async (t) => {
     const cwd = applicationFolder()
     for (const word of ['start', 'check']) {
       const { status, stdout, stderr } = await runLauncher(t, [word], { cwd, env: { SVC_METRICS_TOKEN: 'too-short' } })

@@ -28,7 +28,7 @@ describe('the application secret from outside of the configuration file', () => 
     }
   })
 
-  it('is one of several, each with its own credential and variable', () => {
+  it('is one of several, each with a credential and a variable', () => {
     const folder = temporaryFolder()
     writeFiles(folder, { app_key: 'key', shared_password: 'password\n' })
     const env = { CREDENTIALS_DIRECTORY: folder, SVC_SHARED_PASSWORD: 'other', SVC_APP_KEY: 'other' }
@@ -49,7 +49,7 @@ describe('the application secret from outside of the configuration file', () => 
     })
   }
 
-  it('is an error of the configuration when it is empty or cannot be read', () => {
+  it('is a configuration error if it is empty or cannot be read', () => {
     const [empty, line, folder, binary] = Array.from({ length: 4 }, () => temporaryFolder()) as [string, string, string, string]
     writeFiles(empty, { app_key: '' })
     writeFiles(line, { app_key: '\n' })
@@ -72,7 +72,7 @@ describe('the application secret from outside of the configuration file', () => 
 })
 
 describe('all secrets from outside of the configuration file', () => {
-  it('replace the values of their keys, with where they come from', () => {
+  it('replace the values of their keys, with their sources', () => {
     const folder = temporaryFolder()
     writeFiles(folder, { app_key: 'key\n', app_key_previous: 'may\r\n\napril\n', metrics_token: 'token' })
     assert.deepEqual(takeSecrets({ CREDENTIALS_DIRECTORY: folder, SVC_SHARED_PASSWORD: 'password' }), {
@@ -88,7 +88,7 @@ describe('all secrets from outside of the configuration file', () => {
     assert.deepEqual(takeSecrets({}), { overrides: {}, from: {} })
   })
 
-  it('have no previous key when its credential is empty: a change of the key is over', () => {
+  it('have no previous key if its credential is empty: the key rotation is done', () => {
     const folder = temporaryFolder()
     writeFiles(folder, { app_key_previous: '\n' })
     assert.deepEqual(takeSecrets({ CREDENTIALS_DIRECTORY: folder }).overrides, { app_key_previous: [] })

@@ -8,7 +8,7 @@ const read = (name: string): string => readFileSync(new URL(`docs/deploy/${name}
 const unit = read('svc.service')
 const operations = readPage('docs/operations.md')
 const text = operations.prose + operations.blocks.map((block) => block.text).join('\n')
-/** The configuration that the page has the reader write. */
+/** The configuration that the page tells the reader to write. */
 const documented = operations.blocks.map((block) => block.text).find((block) => block.includes('"max_files"')) ?? ''
 
 /** The values of a setting of the unit. */
@@ -17,13 +17,13 @@ function settings(name: string, of = unit): string[] {
 }
 
 describe('the files in docs/deploy', () => {
-  it('are all named in docs/operations.md, which names no other', () => {
+  it('are exactly those named in docs/operations.md', () => {
     const files = readdirSync(new URL('docs/deploy/', root)).sort()
     const named = new Set([...text.matchAll(/\bsvc(?:\.(?:service|socket|sysusers|logrotate|nginx)|-nodes\.(?:nginx|haproxy))\b/g)].map(([name]) => name))
     assert.deepEqual([...named].sort(), files)
   })
 
-  it('agree with each other and with the configuration about places', () => {
+  it('agree with each other and with the configuration on paths', () => {
     assert.deepEqual(settings('ListenStream', read('svc.socket')), [`${configTable['server.host'].default}:${configTable['server.port'].default}`])
     assert.match(read('svc.nginx'), /^ {4}server 127\.0\.0\.1:8080;$/m)
     for (const [name, place] of [['StateDirectory', 'lib'], ['CacheDirectory', 'cache'], ['LogsDirectory', 'log']] as const) {
@@ -39,17 +39,19 @@ describe('the files in docs/deploy', () => {
     }
   })
 
-  it('let an upload be renamed to where the application keeps it: both are on one mount', () => {
+  it('let an upload be moved into the folder of the application without a copy: both are on one mount', () => {
     const { paths } = JSON.parse(documented) as { paths: Record<string, string> }
     assert.deepEqual(settings('ProtectSystem'), ['strict'])
     assert.match(paths['temp'] ?? '', /^\/var\/lib\/svc\//)
     const writing = readdirSync(new URL('docs/recipes/', root)).filter((name) => {
       const code = readPage(`docs/recipes/${name}`).blocks.map((block) => block.text).join('\n')
-      if (!/\b(?:writeFile|rename|DatabaseSync)\b|\b(?:writeFile|rename)Sync\b/.test(code)) return false
+      if (!/\b(?:writeFile|rename|moveTo)\b|\bDatabaseSync\((?!':memory:')|\b(?:writeFile|rename)Sync\b/.test(code)) return false
       assert.match(code, /process\.env\.STATE_DIRECTORY/, name)
       return true
     })
-    assert.deepEqual(writing.sort(), ['database.md', 'sign-in.md', 'upload.md'])
+    assert.deepEqual(writing.sort(), [
+      ...['audit-trail.md', 'database.md', 'files.md', 'migrations.md', 'sign-in.md', 'tokens.md', 'upload.md', 'webhook.md'],
+    ])
   })
 
   it('have one folder of static files', () => {
@@ -59,17 +61,17 @@ describe('the files in docs/deploy', () => {
     assert.ok(text.includes(`sudo mkdir -p ${root}\n`))
   })
 
-  it('start the server whatever a check would say, and with threads for many processes', () => {
+  it('start the server without a prior check, and with threads for many processes', () => {
     assert.deepEqual(settings('ExecStartPre'), [])
     assert.ok(Number(settings('TasksMax')[0]) >= 128 * 11)
   })
 
-  it('let the others serve on when the kernel ends one of several processes for memory', () => {
+  it('let the others keep serving when the kernel kills one of several processes for memory', () => {
     assert.deepEqual(settings('OOMPolicy'), ['continue'])
     assert.deepEqual(settings('Restart'), ['on-failure'])
   })
 
-  it('agree with the configuration about times', () => {
+  it('agree with the configuration on times', () => {
     assert.ok(Number(settings('TimeoutStopSec')[0]) > configTable['server.stop_timeout_s'].default)
     for (const [file, pattern] of [
       ['svc.nginx', /keepalive_timeout (\d+)s;/],
@@ -82,7 +84,7 @@ describe('the files in docs/deploy', () => {
     assert.ok(text.includes(`\`WatchdogSec=${settings('WatchdogSec')[0]}\``))
   })
 
-  it('let a node that stops serve until HAProxy has noticed', () => {
+  it('let a stopping node serve until HAProxy has noticed', () => {
     const file = read('svc-nodes.haproxy')
     const drainDelayS = Number(/"drain_delay_s": (\d+)/.exec(file)?.[1])
     const checks = [...file.matchAll(/check inter (\d+)s fall (\d+) /g)]
@@ -99,14 +101,14 @@ describe('the files in docs/deploy', () => {
     assert.equal(Number(/req\.body_size gt (\d+)/.exec(read('svc-nodes.haproxy'))?.[1]), bytes)
   })
 
-  it('let the server tell its state, take its secret and reload', () => {
+  it('let the server report its state, read its secret and reload', () => {
     assert.deepEqual([settings('Type'), settings('NotifyAccess')], [['notify'], ['all']])
     assert.deepEqual(settings('LoadCredential'), ['app_key:/etc/svc/app_key'])
     assert.deepEqual(settings('ExecReload'), ['kill -HUP $MAINPID'])
     assert.match(read('svc.logrotate'), /--signal=USR2 --kill-whom=main svc\.service/)
   })
 
-  it('are installed by commands that a new Debian 12 takes', () => {
+  it('are installed by commands that work on a new Debian 12', () => {
     // It has no /etc/sysusers.d; its first user may not read the journal; `--kill-whom` is of systemd 252.
     assert.match(text, /^sudo install -D -m 0644 \S+\/svc\.sysusers \/etc\/sysusers\.d\/svc\.conf$/m)
     assert.doesNotMatch(text, /(?<!sudo )\bjournalctl\b/)

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
-/** A program `systemd-notify` that writes down what it was asked to say. */
+/** A program `systemd-notify` that records its messages. */
 export interface FakeNotify {
   /** A PATH that begins with it. */
   readonly path: string
@@ -12,11 +12,11 @@ export interface FakeNotify {
   environment(): string
 }
 
-/** Makes it. `ending` is the shell text that it ends with. */
+/** Creates it. `ending` is the shell text at its end. */
 export function fakeNotify(ending = 'exit 0'): FakeNotify {
   const folder = temporaryFolder()
   const [program, calls, environment] = ['systemd-notify', 'calls', 'environment'].map((name) => join(folder, name)) as [string, string, string]
-  // A tab between arguments, a line for each call, written at once.
+  // A tab between arguments, a line for each call, in one write.
   writeFileSync(program, `#!/bin/sh\nenv > ${environment}\nprintf '%s\\n' "$(printf '%s\\t' "$@")" >> ${calls}\n${ending}\n`)
   chmodSync(program, 0o755)
   return {

@@ -35,7 +35,7 @@ describe('the variables of socket activation', () => {
     })
   }
 
-  it('are taken out of the environment, whatever they say', () => {
+  it('are removed from the environment, whatever their values', () => {
     for (const pid of [7, 8]) {
       const env = { LISTEN_FDS: '0', LISTEN_PID: '7', LISTEN_FDNAMES: 'svc.socket', PATH: '/bin' }
       takeListenFds(env, pid)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { applicationFolder } from '../cli/application-folder.ts'
+import { applicationFolder } from '../support/application-folder.ts'
 import { writeFiles } from '../support/application.ts'
 import { launch } from '../support/launch.ts'
 import { request } from '../support/request.ts'
@@ -9,8 +9,8 @@ import { fakeNotify } from './fake-notify.ts'
 
 const socket = '/run/nowhere/notify'
 
-describe('a server that a service manager has started', () => {
-  it('tells it of its start, its reload, a reload that failed, and its stop', async (t) => {
+describe('a server started by a service manager', () => {
+  it('reports its start, its reload, a failed reload, and its stop', async (t) => {
     const { path, calls } = fakeNotify()
     const cwd = applicationFolder({ 'home.mjs': "export default () => [process.env.NOTIFY_SOCKET, process.env.LISTEN_FDS]" })
     const server = launch(t, [], { cwd, env: { PATH: path, NOTIFY_SOCKET: socket } })
@@ -36,11 +36,11 @@ describe('a server that a service manager has started', () => {
     for (const [pid] of calls()) assert.equal(pid, `--pid=${server.child.pid}`)
   })
 
-  it('serves although nobody can be told, and says so', async (t) => {
+  it('serves even if it cannot send notifications, and logs it', async (t) => {
     const cwd = applicationFolder()
     const server = launch(t, [], { cwd, env: { PATH: '/nowhere', NOTIFY_SOCKET: socket } })
     const url = await server.listening()
-    await until(() => server.stdout().includes('[WARN ] [server] the service manager was not told READY=1: spawn systemd-notify ENOENT'))
+    await until(() => server.stdout().includes('[WARN ] [server] the service manager was not notified of READY=1: spawn systemd-notify ENOENT'))
     assert.equal((await request(url)).text, 'home')
   })
 })

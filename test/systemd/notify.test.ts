@@ -17,12 +17,12 @@ function notifier(env: Record<string, string>) {
 }
 
 describe('the messages to the service manager', () => {
-  it('are told in their order, for the main process', async () => {
+  it('are sent in order, for the main process', async () => {
     const { path, calls, environment } = fakeNotify()
     const env: Record<string, string> = { NOTIFY_SOCKET: socket, PATH: path, SVC_APP_KEY: 'secret', WATCHDOG_PID: '8', WATCHDOG_USEC: '1000' }
     const { made, warnings } = notifier(env)
     const before = process.hrtime.bigint() / 1000n
-    made.reloading() // Not before the server serves, where its end would say that it does.
+    made.reloading() // Not sent before the server serves: the end of the reload would report it as ready.
     made.reloaded('reloaded')
     made.ready('listening on http://127.0.0.1:80')
     made.reloading()
@@ -43,7 +43,7 @@ describe('the messages to the service manager', () => {
     assert.deepEqual(Object.keys(env).sort(), ['PATH', 'SVC_APP_KEY'])
   })
 
-  it('start no program where nobody listens', async () => {
+  it('start no program without a service manager', async () => {
     for (const given of [{}, { NOTIFY_SOCKET: '' }]) {
       const { path, calls } = fakeNotify()
       assert.equal(notifier({ PATH: path, ...given }).made, undefined)
@@ -51,11 +51,11 @@ describe('the messages to the service manager', () => {
     }
   })
 
-  it('are a warning when they cannot be sent: no program, a failure, no answer in time', async () => {
+  it('cause a warning if they cannot be sent: no program, a failure, a timeout', async () => {
     const rows: [path: string, warning: RegExp][] = [
-      ['/nowhere', /^the service manager was not told READY=1: spawn systemd-notify ENOENT$/],
-      [fakeNotify('echo "No such socket" >&2; exit 1').path, /not told READY=1: No such socket$/],
-      [fakeNotify('kill -TERM $$').path, /not told READY=1: Command failed/],
+      ['/nowhere', /^the service manager was not notified of READY=1: spawn systemd-notify ENOENT$/],
+      [fakeNotify('echo "No such socket" >&2; exit 1').path, /not notified of READY=1: No such socket$/],
+      [fakeNotify('kill -TERM $$').path, /not notified of READY=1: Command failed/],
     ]
     for (const [path, warning] of rows) {
       const { made, warnings } = notifier({ PATH: path, NOTIFY_SOCKET: socket })
@@ -66,7 +66,7 @@ describe('the messages to the service manager', () => {
     }
   })
 
-  it('feed the watchdog twice in its time, once the server is ready', async () => {
+  it('feed the watchdog twice per timeout, once the server is ready', async () => {
     const { path, calls } = fakeNotify()
     const { made } = notifier({ PATH: path, NOTIFY_SOCKET: socket, WATCHDOG_USEC: '200000', WATCHDOG_PID: '7' })
     const before = performance.now()
@@ -94,7 +94,7 @@ describe('the messages to the service manager', () => {
     assert.deepEqual(warnings, [])
   })
 
-  it('feed no watchdog that is none', async () => {
+  it('feed no watchdog without a valid timeout', async () => {
     for (const usec of ['0', '-1', 'x', '']) {
       const { path, calls } = fakeNotify()
       const { made } = notifier({ PATH: path, NOTIFY_SOCKET: socket, WATCHDOG_USEC: usec })

@@ -6,7 +6,7 @@ import { request as httpRequest } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { applicationFolder } from '../cli/application-folder.ts'
+import { applicationFolder } from '../support/application-folder.ts'
 import { optionsOfTarget, root } from '../support/launch.ts'
 import { request } from '../support/request.ts'
 import { serviceManager } from '../support/service-manager.ts'
@@ -14,7 +14,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const environment = `export default ({ ip }) => [ip, process.env.LISTEN_FDS ?? '', process.env.LISTEN_PID ?? '']`
 
-/** Runs the server with something that is no good listening socket behind descriptor 3. */
+/** Runs the server with descriptor 3 not being a valid listening socket. */
 async function runWith(t: TestContext, count: string, third: 'ignore' | 'pipe') {
   const script = `export LISTEN_PID=$$ LISTEN_FDS=${count}; exec "$@"`
   const args = ['-c', script, 'sh', process.execPath, ...optionsOfTarget(), `${root}bin/svc.js`]
@@ -25,7 +25,7 @@ async function runWith(t: TestContext, count: string, third: 'ignore' | 'pipe') 
   return { status, output: (await output).join('') }
 }
 
-/** Asks over a Unix socket. */
+/** Sends a request over a Unix socket. */
 async function ask(socketPath: string, headers: Readonly<Record<string, string>> = {}): Promise<unknown> {
   const sent = httpRequest({ socketPath, path: '/', headers, agent: false }).end()
   const [response] = await once(sent, 'response')
@@ -33,7 +33,7 @@ async function ask(socketPath: string, headers: Readonly<Record<string, string>>
 }
 
 describe('a listening socket that the service manager passes', () => {
-  it('stands above server.host and server.port, and a line says so', async (t) => {
+  it('overrides server.host and server.port, and a log line reports it', async (t) => {
     const cwd = applicationFolder({ 'home.mjs': environment }, { 'server.host': '192.0.2.1', 'server.port': 1 })
     const service = await serviceManager(t, { cwd })
     await service.start()
@@ -43,7 +43,7 @@ describe('a listening socket that the service manager passes', () => {
     assert.deepEqual((await request(`http://127.0.0.1:${service.port}/`)).json(), ['127.0.0.1', '', ''])
   })
 
-  it('keeps connections that come while no server runs, for the next one', async (t) => {
+  it('keeps connections that arrive while no server runs, for the next one', async (t) => {
     const service = await serviceManager(t, { cwd: applicationFolder() })
     const early = request(`http://127.0.0.1:${service.port}/`)
     await service.start()
@@ -55,7 +55,7 @@ describe('a listening socket that the service manager passes', () => {
     for (const answer of between) assert.equal((await answer).text, 'home')
   })
 
-  it('may be a Unix socket: who comes by it is a local client', async (t) => {
+  it('may be a Unix socket: its clients are local', async (t) => {
     const folder = temporaryFolder()
     const path = join(folder, 'svc.sock')
     const config = { 'server.trusted_proxies': ['127.0.0.1'] }
@@ -67,7 +67,7 @@ describe('a listening socket that the service manager passes', () => {
     assert.deepEqual(await ask(path, { 'x-forwarded-for': '198.51.100.7' }), ['198.51.100.7', '', ''])
     service.kill('SIGTERM')
     assert.equal(await service.ended(), 0)
-    assert.ok(existsSync(path)) // It is not the server's.
+    assert.ok(existsSync(path)) // It does not belong to the server.
     const between = ask(path)
     await service.start()
     assert.deepEqual(await between, ['127.0.0.1', '', ''])
@@ -93,10 +93,10 @@ describe('a listening socket that the service manager passes', () => {
   it('must be a socket', async (t) => {
     const { status, output } = await runWith(t, '1', 'ignore')
     assert.equal(status, 78)
-    assert.match(output, /file descriptor 3 is no socket, though LISTEN_FDS is 1\n$/)
+    assert.match(output, /file descriptor 3 is not a socket, though LISTEN_FDS is 1\n$/)
   })
 
-  it('must be one that listens', async (t) => {
+  it('must be listening', async (t) => {
     const { status, output } = await runWith(t, '1', 'pipe')
     assert.equal(status, 1)
     assert.match(output, /\[FATAL\] \[server\] Cannot listen on file descriptor 3, which was passed: listen EINVAL.*Accept=no\n/)

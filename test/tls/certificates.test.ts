@@ -5,7 +5,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { connect, getCiphers, type ConnectionOptions } from 'node:tls'
-import { createApp } from '../../lib/app.ts'
+import { createApp } from '../support/app.ts'
 import { ConfigError, parseConfig, type LoadedConfig } from '../../lib/config/load.ts'
 import { CertificateInUse, readCertificates, warningsOfTime } from '../../lib/tls/certificates.ts'
 import { startSecure } from '../core/listener-support.ts'
@@ -20,7 +20,7 @@ function loadedWith(folder: string, cert = 'c.pem', key = 'c.key'): LoadedConfig
   return parseConfig({ 'server.tls.cert': cert, 'server.tls.key': key }, folder)
 }
 
-/** The suite that both sides agree on, or the code of the error. */
+/** Returns the negotiated cipher suite, or the code of the error. */
 async function negotiate(port: number, options: ConnectionOptions): Promise<string> {
   const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false, ...options })
   try {
@@ -35,7 +35,7 @@ async function negotiate(port: number, options: ConnectionOptions): Promise<stri
 
 describe('the TLS of a server', () => {
   for (const rsa of [false, true]) {
-    it(`takes of TLS 1.2 only ECDHE with AEAD, with a key of ${rsa ? 'RSA' : 'an elliptic curve'}`, async (t) => {
+    it(`accepts only ECDHE with AEAD for TLS 1.2, with a key of ${rsa ? 'RSA' : 'an elliptic curve'}`, async (t) => {
       const folder = temporaryFolder()
       makeCertificate(folder, 'c', { rsa })
       const app = createApp({ folder, config: { 'server.port': 0, 'log.console': false, server: { tls: { cert: 'c.pem', key: 'c.key' } } } })
@@ -59,7 +59,7 @@ describe('the TLS of a server', () => {
     })
   }
 
-  it('is the same after the certificate was renewed', async (t) => {
+  it('is unchanged after a renewal of the certificate', async (t) => {
     const { app, port } = await startSecure(t)
     await app.control.apply({ type: 'certificates.reload' })
     const of12 = (ciphers: string): Promise<string> => negotiate(port, { maxVersion: 'TLSv1.2', ciphers })
@@ -69,7 +69,7 @@ describe('the TLS of a server', () => {
 })
 
 describe('a private key', () => {
-  it('that is encrypted is refused in words, in each of its forms', () => {
+  it('that is encrypted is refused with a message, in each of its forms', () => {
     const folder = temporaryFolder()
     makeCertificate(folder, 'c')
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
@@ -82,7 +82,7 @@ describe('a private key', () => {
   })
 })
 
-describe('the time of a certificate', () => {
+describe('the validity of a certificate', () => {
   const rows: readonly (readonly [from: number, to: number, warning: RegExp | undefined])[] = [
     [-1, 15, undefined],
     [-1, 13.5, /^the certificate of server\.tls\.cert ends on \d{4}-\d\d-\d\d, in 13 days: renew it, then reload$/],
@@ -92,7 +92,7 @@ describe('the time of a certificate', () => {
     [1, 90, /^the certificate of server\.tls\.cert is not valid before /],
   ]
   for (const [from, to, warning] of rows) {
-    it(`from ${from} to ${to} days from now ${warning === undefined ? 'is nothing to warn of' : 'is a warning'}`, () => {
+    it(`from ${from} to ${to} days from now ${warning === undefined ? 'causes no warning' : 'causes a warning'}`, () => {
       const { cert } = makeCertificate(temporaryFolder(), 'c', { from: inDays(from), to: inDays(to) })
       const warnings = warningsOfTime(new X509Certificate(readFileSync(cert)), Date.now())
       assert.equal(warnings.length, warning === undefined ? 0 : 1)
@@ -100,7 +100,7 @@ describe('the time of a certificate', () => {
     })
   }
 
-  it('is a warning of the server and a line of its log, until a reload reads another certificate', async (t) => {
+  it('causes a warning and a log line, until a reload reads another certificate', async (t) => {
     const { app, folder } = await startEnding(t)
     assert.match(app.warnings().join(), /ends on .*, in 2 days: renew it/)
     app.flushLogs()
@@ -124,8 +124,8 @@ describe('the time of a certificate', () => {
   })
 })
 
-describe('a certificate that a reload could not read', () => {
-  it('is a warning until one could be read; the old one stays in use', async (t) => {
+describe('an unreadable certificate at a reload', () => {
+  it('causes a warning until a reload succeeds; the old one stays in use', async (t) => {
     const { app, folder } = await startEnding(t)
     rmSync(join(folder, 'c.key'))
     await assert.rejects(app.control.apply({ type: 'certificates.reload' }), /server\.tls\.key cannot be read: ENOENT/)
@@ -136,7 +136,7 @@ describe('a certificate that a reload could not read', () => {
   })
 })
 
-/** A server whose certificate ends in two days. */
+/** Starts a server whose certificate expires in two days. */
 async function startEnding(t: TestContext) {
   const folder = temporaryFolder()
   makeCertificate(folder, 'c', { to: inDays(2.5) })

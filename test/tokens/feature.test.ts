@@ -15,7 +15,7 @@ const urlencoded = 'application/x-www-form-urlencoded'
 
 type Ask = (query: string, type?: string, body?: string | Uint8Array, method?: string) => Promise<Answer>
 
-/** Asks an action that answers with the id it reads. */
+/** Requests an action that replies with the id it reads. */
 async function readsId(t: TestContext): Promise<Ask> {
   const action = async ({ resourceId }: FullContext): Promise<unknown> => ({ id: await resourceId() })
   const { url } = await serveForms(t, { routes: { '/': [[], action] } })
@@ -37,35 +37,35 @@ const part = 'Content-Disposition: form-data; name="_resource_id"'
 const multipartType = 'multipart/form-data; boundary=x'
 
 describe('resourceId', () => {
-  it('reads a field of the form body, else of the query: the one that is there decides', async (t) => {
+  it('reads a field of the form body, else of the query', async (t) => {
     const ask = await readsId(t)
     const rows: Array<[string, string, string, (string | undefined)?, (string | Uint8Array)?, string?]> = [
       ['nothing', '', ''],
       ['the query', '1', `?${form(one)}`],
-      ['a wrong one in the query', '', `?${form(foreign)}`],
-      ['an empty one in the query', '', '?_resource_id='],
+      ['an invalid token in the query', '', `?${form(foreign)}`],
+      ['an empty token in the query', '', '?_resource_id='],
       ['twice in the query', '', `?${form(one, one)}`],
       ['a form', '1', '', urlencoded, form(one)],
       ['a form with a charset', '1', '', `${urlencoded}; charset=utf-8`, form(one)],
       ['a form before the query', '1', `?${form(two)}`, urlencoded, form(one)],
-      ['a wrong one in the form, a right one in the query', '', `?${form(one)}`, urlencoded, form(foreign)],
-      ['an empty one in the form, a right one in the query', '', `?${form(one)}`, urlencoded, '_resource_id='],
+      ['an invalid token in the form, a valid one in the query', '', `?${form(one)}`, urlencoded, form(foreign)],
+      ['an empty token in the form, a valid one in the query', '', `?${form(one)}`, urlencoded, '_resource_id='],
       ['twice in the form', '', '', urlencoded, form(one, one)],
-      ['a right one and a wrong one in the form', '', '', urlencoded, form(one, foreign)],
-      ['a form without it, a right one in the query', '1', `?${form(one)}`, urlencoded, 'a=b'],
-      ['a form of a PUT', '1', '', urlencoded, form(one), 'PUT'],
-      ['a form of a GET', '1', `?${form(two)}`, urlencoded, form(one), 'GET'],
+      ['a valid and an invalid token in the form', '', '', urlencoded, form(one, foreign)],
+      ['a form without a token, a valid one in the query', '1', `?${form(one)}`, urlencoded, 'a=b'],
+      ['a form in a PUT', '1', '', urlencoded, form(one), 'PUT'],
+      ['a form in a GET', '1', `?${form(two)}`, urlencoded, form(one), 'GET'],
       ['a multipart form', '1', `?${form(two)}`, multipartType, multipart('x', [[part, one]])],
       ['twice in a multipart form', '', '', multipartType, multipart('x', [[part, one], [part, one]])],
       [
-        'a file of that name, a right one in the query',
+        'a file with that name, a valid token in the query',
         '1',
         `?${form(one)}`,
         multipartType,
         multipart('x', [[`${part}; filename="a"`, two]]),
       ],
-      ['a JSON body, which is left alone', '1', `?${form(one)}`, 'application/json', json],
-      ['a body of a malformed type', '1', `?${form(one)}`, 'a b', form(two)],
+      ['a JSON body, which is not read', '1', `?${form(one)}`, 'application/json', json],
+      ['a body with a malformed type', '1', `?${form(one)}`, 'a b', form(two)],
       ['a body without a type', '1', `?${form(one)}`, undefined, form(two)],
     ]
     for (const [title, id, query, type, body, method] of rows) {
@@ -75,7 +75,7 @@ describe('resourceId', () => {
     }
   })
 
-  it('fails as the form does: 400 when it is broken or has too many fields, 413 when it is too large', async (t) => {
+  it('fails like the form: 400 if it is broken or has too many fields, 413 if it is too large', async (t) => {
     const ask = await readsId(t)
     const query = `?${form(one)}`
     assert.equal((await ask(query, urlencoded, '%ff=1')).status, 400)
@@ -87,7 +87,7 @@ describe('resourceId', () => {
 
 describe('resourceInput', () => {
   async function render(t: TestContext, id: unknown): Promise<Answer> {
-    // JavaScript lets through what is no id.
+    // JavaScript allows values that are not ids.
     const action = ({ UResourceToHtml }: FullContext): string => `(${UResourceToHtml(id as string)})`
     const { url } = await serveForms(t, { routes: { '/': [[], action] } })
     return request(url)
@@ -111,7 +111,7 @@ describe('resourceInput', () => {
     assert.equal((await render(t, '')).text, '()')
   })
 
-  it('refuses what is no id', async (t) => {
+  it('refuses values that are not ids', async (t) => {
     for (const [id, found] of [[undefined, 'undefined'], [null, 'null'], [{}, 'object'], [true, 'boolean']]) {
       const { status, text } = await render(t, id)
       assert.equal(status, 500)
@@ -119,7 +119,7 @@ describe('resourceInput', () => {
     }
   })
 
-  it('is seen by views under the names of the specification', async (t) => {
+  it('is visible in views under the names of the specification', async (t) => {
     let seen: string[] = []
     const action = (ctx: FullContext): string => {
       const scope = viewScope(ctx)

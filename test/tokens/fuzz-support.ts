@@ -1,10 +1,10 @@
-// The seeded check of wrong tokens, for any number of them.
+// The seeded check of invalid tokens, for any number of them.
 import assert from 'node:assert/strict'
 import { createResourceTokens } from '../../lib/tokens/resource-id.ts'
 import { Seeded } from '../support/seeded.ts'
 import { mutate } from './mutate.ts'
 
-/** Reads wrong tokens: none throws, and none is taken but those that were made. */
+/** Reads invalid tokens: none throws, and only genuine ones are accepted. */
 export function checkWrongTokens(inputs: number): void {
   const seeded = new Seeded(4)
   let nowMs = 1_700_000_000_000

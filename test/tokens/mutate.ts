@@ -3,7 +3,7 @@ import type { Seeded } from '../support/seeded.ts'
 const characters = ['', '.', '=', '|', '\0', '\n', ' ', '+', '/', '-', '_', 'é', '\ud800', 'A', '0']
 const pieces = [...characters, '..', '==', '%2E', '__proto__']
 
-/** Makes a wrong token of right ones: cut, doubled, put together of two, changed in a character, or no token at all. */
+/** Makes an invalid token from valid ones: cut, doubled, combined from two, with a changed character, or random text. */
 export function mutate(seeded: Seeded, tokens: readonly string[]): string {
   const token = seeded.pick(tokens)
   const other = seeded.pick(tokens)

@@ -3,11 +3,18 @@ import { readFile } from 'node:fs/promises'
 import { createApp, HttpError } from 'svc'
 import type { Action, App, Channel, Context, CookieAttributes, FlashBag, Form, FormFile, Logger, Middleware, Next } from 'svc'
 import type { Params, Queue, Reply, RouteRecord, Session, Setup, SetupApp, State, WebSocketConnection, WebSocketHandlers } from 'svc'
+import { socket, type Socket } from '/svc-live.js'
 import type { Note } from './values.d.ts'
 
 declare module 'svc' {
   interface State {
     user: { name: string }
+  }
+  interface SocketState {
+    room: string
+  }
+  interface Settings {
+    mail: { url: string }
   }
 }
 
@@ -25,6 +32,11 @@ export const parameters: Params<'/notes/:id'> = { id: '7' }
 export async function* numbers({ signal }: Context) {
   for (let n = 0; !signal.aborted; n++) yield `${n}\n`
 }
+
+// The settings of the application.
+export const relay: Action = ({ settings }) => new URL(settings.mail.url).host
+export const start: Setup = ({ settings: { mail, other } }) => (other === undefined ? undefined : () => mail.url.length)
+export const embedded = (app: App): string => app.settings.mail.url
 
 // What ends a request is followed.
 export const written = (ctx: Context<'/notes/:id'>): string => {
@@ -125,15 +137,19 @@ export const plain: Setup = () => {}
 export const ending: Setup = () => () => [1, 2].pop()
 export const websocket: WebSocketHandlers<'/rooms/:room'> = {
   protocols: ['chat.v2', 'chat'],
-  async open(ws, { params, state }) {
-    ws.state['room'] = params.room + state.user.name + ws.protocol.length
+  async open(ws, { params, state, channel, query }) {
+    ws.state.room = params.room + state.user.name + ws.protocol.length
+    ws.state['begun'] = Date.now()
+    ws.follow(channel('notes'), { since: query.get('since') })
   },
   message: (ws: WebSocketConnection, data) => ws.send(data),
   close(ws, code, reason) {
     if (ws.isOpen) ws.close(code, reason)
   },
 }
-export const echo: WebSocketHandlers = { message: (ws, data) => void ws.send(data) }
+export const echo: WebSocketHandlers = { message: (ws, data) => void ws.send(ws.state.room.length > 0 ? ws.state.room : data) }
+export const chat: Socket = socket<Note>('/rooms/1', { onEvent: ({ title }, { id }) => title.length + id, onMessage: (data) => data.slice(1) })
+export const isSent: boolean = chat.send(new Uint8Array(2)) && chat.state === 'open'
 export const stateOf = (ctx: Context): State => ctx.state
 
 const app: App = createApp({ folder: '.', config: { 'server.port': 0 }, appKey: 'a key', onStop: () => {} })

@@ -1,4 +1,4 @@
-// A file that adds to the session's values, and exports a type.
+// A file that adds to the values of sessions and WebSockets, and exports a type.
 export interface Note {
   title: string
 }
@@ -7,5 +7,8 @@ declare module 'svc' {
   interface SessionValues {
     cart: Note[]
     clicks: number
+  }
+  interface SocketState {
+    user: string
   }
 }

@@ -1,5 +1,6 @@
 // What must not compile: each line behind a comment that expects an error, which is one itself where there is none.
 import { createApp, HttpError } from 'svc'
+import { socket } from '/svc-live.js'
 import type { Action, Context, FormFile, Middleware, Reply, Session, Setup, WebSocketHandlers } from 'svc'
 
 declare const session: Session
@@ -19,6 +20,10 @@ ctx.respond({})
 ctx.matched
 // @ts-expect-error Only `status` is for setting.
 ctx.method = 'GET'
+// @ts-expect-error Settings are only for reading.
+ctx.settings.mail = 'b'
+// @ts-expect-error Of a setting without a type nothing is known.
+ctx.settings.other.url
 // @ts-expect-error A body is to be looked at before it is used.
 export const body: Action = async ({ readJson }) => (await readJson()).title
 // @ts-expect-error A key of the session with a type takes no other value.
@@ -47,6 +52,12 @@ export const setup: Setup = () => 7
 export const websocket: WebSocketHandlers = { opened() {} }
 // @ts-expect-error The protocols of a WebSocket are a list.
 export const protocols: WebSocketHandlers = { protocols: 'chat' }
+// @ts-expect-error A name of a WebSocket's state with a type takes no other value.
+export const typed: WebSocketHandlers = { open: (ws) => (ws.state.user = 7) }
+// @ts-expect-error Of a name without one nothing is known.
+export const untyped: WebSocketHandlers = { open: (ws) => ws.state['other'].length }
+// @ts-expect-error A page sends text and bytes.
+socket('/chat').send({ text: 'a' })
 // @ts-expect-error A server has no such option.
 createApp({ port: 8080 })
 // @ts-expect-error The server's own commands are no part of what embedding uses.

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { startApplication } from '../support/application.ts'
+import { complaintsIn } from '../support/log-lines.ts'
 import { request } from '../support/request.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { putFiles, readWritten, upgradedFiles, user, versions } from './written.ts'
@@ -21,7 +22,7 @@ describe('the files of an earlier version', () => {
         assert.deepEqual(events.map(({ data }) => data), [{ text: 'Grüße' }])
         assert.deepEqual((await request(`${url}/job`)).json(), { ok: true, event: { job: 1 } })
       }
-      assert.deepEqual(lines().filter((line) => /\[(WARN |ERROR|FATAL)\]/.test(line)), [])
+      assert.deepEqual(complaintsIn(lines()), [])
     })
   }
 })

@@ -1,4 +1,4 @@
-// `docs/forms.md`: its application works, and its curl lines print what stands there.
+// `docs/forms.md`: its application works, and its curl lines print what the page shows.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { fields } from '../../lib/validation/fields.ts'

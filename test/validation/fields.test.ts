@@ -1,7 +1,8 @@
-// What each kind of field takes, in a form and in JSON, and what a definition must be.
+// What each kind of field accepts, in a form and in JSON, and the rules for definitions.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Form, type FormFile } from '../../lib/http/form.ts'
+import { fileOf } from '../support/form-file.ts'
 import { parseUrlencoded } from '../../lib/http/urlencoded.ts'
 import { fields, type Schema } from '../../lib/validation/fields.ts'
 import type { Field } from '../../lib/validation/fields-field.ts'
@@ -219,7 +220,7 @@ describe('a member of JSON', () => {
     ['a list of optional entries', list(integer().optional()), '{"a":[1,null,2]}', [1, 2]],
     ['an object', object({ b: text() }), '{"a":{"b":"x","c":1}}', { b: 'x' }],
     ...wrong(object({ b: text() }), 'object', '"x"', '1', 'true'),
-    ...wrong(object({ b: text() }), 'single', '[]'),
+    ...wrong(object({ b: text() }), 'object', '[]'),
     ['an object that is missing', object({ b: text() }), '{}', ['a required']],
     ['an object with a default', object({ b: text() }).default({ b: 'x' }), '{}', { b: 'x' }],
     ['a list of objects', list(object({ b: text() })), '{"a":[{"b":"x"},{}]}', ['a.1.b required']],
@@ -229,7 +230,7 @@ describe('a member of JSON', () => {
 })
 
 describe('a file', () => {
-  const file = (type: string, size = 10, name = 'a'): FormFile => ({ name, filename: 'photo.png', type, size, bytes: Buffer.alloc(0) })
+  const file = (type: string, size = 10, name = 'a'): FormFile => fileOf({ name, filename: 'photo.png', type, size, bytes: Buffer.alloc(0) })
   const read = (field: Field, files: readonly FormFile[], values: readonly string[] = []): unknown =>
     outcome(fields({ a: field }).read(undefined, new Form(new Map(values.length > 0 ? [['a', values]] : []), files)))
   const images = fields.file({ types: ['image/*'] })
@@ -260,23 +261,23 @@ describe('a file', () => {
     })
   }
 
-  it('is that of the form', () => {
+  it('is the file of the form', () => {
     const sent = file('image/png')
     assert.equal((read(images, [sent]) as { a: FormFile }).a, sent)
     assert.deepEqual((read(list(images), [sent]) as { a: FormFile[] }).a, [sent])
   })
 
-  it('whose name came alone is no file, and an empty name is none', () => {
+  it('is missing if only its name was sent, or the name is empty', () => {
     assert.deepEqual(read(images, [], ['photo.png']), ['a file'])
     assert.deepEqual(read(images, [], ['']), ['a required'])
     assert.deepEqual({ ...(read(images.optional(), [], ['']) as object) }, { a: undefined })
   })
 })
 
-describe('what is read', () => {
+describe('a value', () => {
   const schema = fields({ title: text(), note: text().optional(), size: integer().default(1) })
 
-  it('is an object without prototype, without members that nobody asked for', () => {
+  it('is an object without prototype and without undefined fields', () => {
     const value = outcome(schema.read(JSON.parse('{"title":"x","admin":true,"__proto__":{"admin":true},"constructor":1}')))
     assert.equal(Object.getPrototypeOf(value), null)
     assert.deepEqual(Object.entries(value as object), [['title', 'x'], ['size', 1]])
@@ -284,13 +285,13 @@ describe('what is read', () => {
     assert.equal(Object.getPrototypeOf(nested.a), null)
   })
 
-  it('has an optional field that was sent empty, and not one that was not sent', () => {
+  it('has an optional field that was sent empty, but not one that was not sent', () => {
     const keys = (body: string): string[] => Object.keys(outcome(schema.read(undefined, parseUrlencoded(Buffer.from(body)))) as object)
     assert.deepEqual(keys('title=x&note='), ['title', 'note', 'size'])
     assert.deepEqual(keys('title=x'), ['title', 'size'])
   })
 
-  it('takes names of every object as names like any other', () => {
+  it('treats names of Object.prototype like any other', () => {
     const odd = fields({ ['__proto__']: text(), constructor: text().optional(), toString: text() })
     assert.deepEqual(outcome(odd.read({})), ['__proto__ required', 'toString required'])
     const value = outcome(odd.read(JSON.parse('{"__proto__":"x","toString":"y"}'))) as object
@@ -302,17 +303,17 @@ describe('what is read', () => {
 
   it('must be an object', () => {
     for (const body of [null, undefined, 1, 'x', true]) assert.deepEqual(outcome(schema.read(body)), [body == null ? ' required' : ' object'])
-    assert.deepEqual(outcome(schema.read([])), [' single'])
+    assert.deepEqual(outcome(schema.read([])), [' object'])
   })
 
-  it('has a default of its own each time', () => {
+  it('gets a new copy of a default each time', () => {
     const tags = fields({ tags: list(text()).default(['a']) })
     const first = outcome(tags.read({})) as { tags: string[] }
     first.tags.push('b')
     assert.deepEqual((outcome(tags.read({})) as { tags: string[] }).tags, ['a'])
   })
 
-  it('is told what is wrong with each of 1000 fields', () => {
+  it('has a problem for each of 1000 fields', () => {
     const names = Array.from({ length: 1000 }, (_, at) => `f${at}`)
     const many = fields(Object.fromEntries(names.map((name) => [name, text()])))
     assert.deepEqual(outcome(many.read({})), names.map((name) => `${name} required`))
@@ -320,26 +321,26 @@ describe('what is read', () => {
     assert.equal(Object.keys(outcome(many.read(undefined, parseUrlencoded(Buffer.from(body)))) as object).length, 1000)
   })
 
-  it('is told of 1000 problems at most', () => {
+  it('has at most 1000 problems', () => {
     const rows = fields({ a: list(list(integer())) })
     const body = { a: Array.from({ length: 100 }, () => Array.from({ length: 100 }, () => 'x')) }
     assert.equal((outcome(rows.read(body)) as unknown[]).length, 1000)
   })
 
-  it('may be as deep as JSON can be', () => {
+  it('may be nested as deeply as JSON', () => {
     const deep = JSON.parse(`${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`) as unknown
     assert.deepEqual(outcome(fields({ a: text() }).read(deep)), ['a text'])
     assert.deepEqual(outcome(fields({ a: object({ a: integer() }) }).read(deep)), ['a.a integer'])
   })
 })
 
-describe('a definition that is wrong', () => {
+describe('an invalid definition', () => {
   const wrong = (make: () => unknown, message: RegExp): void => assert.throws(make, (error: unknown) => {
     assert.ok(error instanceof TypeError)
     assert.match(error.message, message)
     return true
   })
-  const anything = (value: unknown): never => value as never // What JavaScript lets through.
+  const anything = (value: unknown): never => value as never // JavaScript callers can pass anything.
   const rows: readonly (readonly [make: () => unknown, message: RegExp])[] = [
     [() => text({ min: 3, max: 2 }), /^Cannot define fields\.text: min must not be above max: min is 3, max is 2$/],
     [() => integer({ min: 3, max: 2 }), /^Cannot define fields\.integer: min must not be above max/],
@@ -355,7 +356,7 @@ describe('a definition that is wrong', () => {
     [() => text({ max: 1.5 }), /max must be a whole number/],
     [() => text({ max: NaN }), /max must be a whole number/],
     [() => text(anything({ trim: 1 })), /trim must be true or false: it is 1$/],
-    [() => (boolean as (options: object) => unknown)({ default: true }), /^Cannot define fields\.boolean: it has no options: it was given default$/],
+    [() => (boolean as (options: object) => unknown)({ default: true }), /^Cannot define fields\.boolean: it takes no options: it has default$/],
     [() => text(anything(5)), /its options must be an object: it is 5$/],
     [() => text(anything(null)), /its options must be an object: it is null$/],
     [() => integer(anything({ min: '1' })), /min must be a number: it is '1'$/],
@@ -381,8 +382,8 @@ describe('a definition that is wrong', () => {
     [() => fields({ a: anything('text') }), /^Cannot define fields\(\{\.\.\.\}\): "a" must be a field, such as fields\.text\(\): it is 'text'$/],
     [() => fields({ a: anything(text) }), /"a" must be a field/],
     [() => object({ a: anything({}) }), /^Cannot define fields\.object: "a" must be a field/],
-    [() => text({ max: 2 }).default('abc'), /^Cannot define a default: 'abc' breaks a rule of its own field: too_long$/],
-    [() => integer().default(anything('5')), /^Cannot define a default: '5' breaks a rule of its own field: integer$/],
+    [() => text({ max: 2 }).default('abc'), /^Cannot define a default: 'abc' breaks a rule of its field: too_long$/],
+    [() => integer().default(anything('5')), /^Cannot define a default: '5' breaks a rule of its field: integer$/],
     [() => text().default(anything(undefined)), /^Cannot define a default/],
     [() => choice('a').default('b'), /^Cannot define a default/],
     [() => fields.file().default(anything({})), /^Cannot define a default/],

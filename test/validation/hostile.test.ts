@@ -1,14 +1,15 @@
-// Bodies that nobody's form sends: whatever comes, a value is by its definition, or there are problems in its paths.
+// Bodies that no real form sends: either the value matches its definition, or there are problems at its paths.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Form, type FormFile } from '../../lib/http/form.ts'
+import { fileOf } from '../support/form-file.ts'
 import { fields } from '../../lib/validation/fields.ts'
 import type { Field } from '../../lib/validation/fields-field.ts'
 import { request } from '../support/request.ts'
 import { Seeded } from '../support/seeded.ts'
 import { formType, startForms } from './validate-application.ts'
 
-/** A field, and whether a value that was read may be one of its own. */
+/** A field, and whether a value is valid for it. */
 interface Made {
   readonly field: Field
   readonly accepts: (value: unknown) => boolean
@@ -67,20 +68,20 @@ function makeJson(seeded: Seeded, depth: number): unknown {
   if (kind === 4) return seeded.pick([true, false, null])
   if (kind === 5) return { name: 'a', filename: 'x.png', type: 'image/png', size: 1, path: '/etc/passwd' }
   if (kind === 6) return Array.from({ length: seeded.integer(5) }, () => makeJson(seeded, depth - 1))
-  // As JSON.parse makes it: `__proto__` is a member of its own.
+  // As JSON.parse makes it: `__proto__` is an own member.
   const text = Array.from({ length: seeded.integer(6) }, () => `${JSON.stringify(seeded.pick(names))}:${JSON.stringify(makeJson(seeded, depth - 1))}`)
   return JSON.parse(`{${text.join()}}`)
 }
 
 function makeForm(seeded: Seeded): Form {
   const name = (): string => Array.from({ length: 1 + seeded.integer(3) }, () => seeded.pick([...names, '0', '1', '01', '999999', '-1'])).join('.')
-  const file = (): FormFile => ({ name: name(), filename: 'x.png', type: seeded.pick(['image/png', 'image/svg+xml', 'text/html']), size: seeded.pick([0, 10, 2000]), bytes: Buffer.alloc(0) })
+  const file = (): FormFile => fileOf({ name: name(), filename: 'x.png', type: seeded.pick(['image/png', 'image/svg+xml', 'text/html']), size: seeded.pick([0, 10, 2000]), bytes: Buffer.alloc(0) })
   const values = Array.from({ length: seeded.integer(20) }, () => [name(), Array.from({ length: 1 + seeded.integer(2) }, () => seeded.pick(texts))] as const)
   return new Form(new Map(values), Array.from({ length: seeded.integer(3) }, file))
 }
 
 describe('hostile bodies', () => {
-  it('are read by the definition, or there are problems', () => {
+  it('are read as defined, or there are problems', () => {
     const seeded = new Seeded(21)
     let taken = 0
     for (let round = 0; round < 6000; round += 1) {
@@ -100,7 +101,7 @@ describe('hostile bodies', () => {
     assert.deepEqual(Object.keys(Object.prototype), [])
   })
 
-  it('get 2xx, 303 or 4xx over HTTP, and leave the server as it was', async (t) => {
+  it('get 2xx, 303 or 4xx over HTTP, and do not affect the server', async (t) => {
     const { app, cookie } = await startForms(t)
     const headers = (type: string) => ({ cookie, 'content-type': type, referer: `${app.url}/notes/new` })
     const seeded = new Seeded(22)

@@ -1,4 +1,4 @@
-// The messages of `ctx.validate`, in the words of the server and in an application's own.
+// The messages of `ctx.validate`: the defaults and those of an application.
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { createMessageGroup, messageTable } from '../../lib/validation/messages.ts'
@@ -43,7 +43,7 @@ describe('the messages', () => {
     assert.deepEqual(await errors(), english)
   })
 
-  it('are those of setup.validate.messages where it has them, and of a reload', async (t) => {
+  it('come from setup.validate.messages if set there, also after a reload', async (t) => {
     const { app, errors } = await ask(t, { messages: { required: 'Bitte ausfüllen', too_long: 'Höchstens {max}', choice: '$& {choices}' } })
     const { required, long, choice, short } = await errors()
     assert.deepEqual([required, long, choice, short], [['Bitte ausfüllen'], ['Höchstens 2'], ['$& s, m'], english.short])
@@ -69,7 +69,7 @@ describe('the messages', () => {
     })
   }
 
-  it('with an unknown name are a warning, with the name that is meant', () => {
+  it('with an unknown name are a warning that suggests the right name', () => {
     const { warnings } = createMessageGroup().prepare({ messages: { requird: 'x' }, message: {} })
     assert.deepEqual(warnings, [
       'unknown key setup.validate.messages.requird: did you mean required?',
@@ -77,7 +77,7 @@ describe('the messages', () => {
     ])
   })
 
-  it('have each a default', () => {
+  it('each have a default', () => {
     assert.ok(Object.keys(messageTable).length > 20)
     for (const row of Object.values(messageTable)) assert.equal(row.kind === 'string' && row.check?.(row.default), undefined)
   })

@@ -1,4 +1,4 @@
-// Schemas of other makes: whatever has `~standard` of version 1. `test/external/standard-schema.test.ts` has a real one.
+// Third-party schemas: anything with `~standard` of version 1. `test/external/standard-schema.test.ts` has a real one.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { request } from '../support/request.ts'
@@ -30,13 +30,13 @@ export default {
 }
 `
 
-describe('a schema of another make', () => {
-  it('is given a form as an object without prototype: texts, lists for several of one name, files', async (t) => {
+describe('a third-party schema', () => {
+  it('gets a form as an object without prototype: strings, lists for repeated names, files', async (t) => {
     const { post } = await startForms(t, { 'standard.mjs': schemas })
     const form = 'title=a&tags=b&tags=c&__proto__=d&constructor=e&empty='
     const entries = [['title', 'a'], ['tags', ['b', 'c']], ['__proto__', 'd'], ['constructor', 'e'], ['empty', '']]
     for (const name of ['sync', 'async']) {
-      // Its own `constructor` hides what it is of: without that it would be told.
+      // Its own `constructor` hides its class, which would be shown otherwise.
       assert.deepEqual((await post(`/standard/${name}`, 'title=a&tags=b&tags=c&__proto__=d')).json(), {
         prototype: null,
         entries: entries.slice(0, 3),
@@ -53,24 +53,24 @@ describe('a schema of another make', () => {
     assert.equal(((b?.[1] as unknown[])[1] as { filename: string }).filename, 'z.png')
   })
 
-  it('is given the body of JSON as it is', async (t) => {
+  it('gets a JSON body as it is', async (t) => {
     const { app } = await startForms(t, { 'standard.mjs': schemas })
     for (const body of ['[1,"2"]', '"text"', 'null', '1', '{"a":{"b":[]}}']) {
       const answer = await request(`${app.url}/standard/sync`, { body, headers: { 'content-type': json } })
-      if (body === 'null') assert.equal(answer.status, 500) // The action returned null: its own mistake.
+      if (body === 'null') assert.equal(answer.status, 500) // The action returned null, which is its mistake.
       else if (body === '1') assert.equal(answer.status, 500)
       else if (body === '"text"') assert.equal(answer.text, 'text')
       else assert.deepEqual(answer.json(), JSON.parse(body))
     }
   })
 
-  it('may be a function, and may say that there are no issues', async (t) => {
+  it('may be a function, and may return no issues', async (t) => {
     const { post } = await startForms(t, { 'standard.mjs': schemas })
     assert.equal((await post('/standard/called', 'a=b')).text, 'of a function')
     assert.equal((await post('/standard/noIssues', 'a=b')).status, 500) // It returned the number 1.
   })
 
-  it('says what is wrong by paths of keys or of objects with a key', async (t) => {
+  it('reports issues by paths of keys or of objects with a key', async (t) => {
     const { app } = await startForms(t, { 'standard.mjs': schemas })
     const answer = await request(`${app.url}/standard/issues`, { body: '{}', headers: { 'content-type': json } })
     assert.equal(answer.status, 422)
@@ -90,16 +90,16 @@ describe('a schema of another make', () => {
     assert.match(text, /<p id="title-error">Needs a title<\/p>[^]*name="tags" value="b"[^]*value="none"/)
   })
 
-  it('that breaks is a 500, and the log says why', async (t) => {
+  it('that fails is a 500, and the log has the reason', async (t) => {
     const { post, app } = await startForms(t, { 'standard.mjs': schemas })
     const reasons: Readonly<Record<string, RegExp>> = {
       throws: /the schema broke/,
       rejects: /the schema broke later/,
-      nothing: /The schema returned no result of Standard Schema: it is undefined/,
-      old: /Cannot validate: give fields\(\{\.\.\.\}\) or a Standard Schema/,
-      idle: /Cannot validate: give/,
-      null: /Cannot validate: give .*: it is null/,
-      unknown: /Cannot validate: give .*: it is undefined/,
+      nothing: /The schema returned no Standard Schema result: it is undefined/,
+      old: /Cannot validate: pass fields\(\{\.\.\.\}\) or a Standard Schema/,
+      idle: /Cannot validate: pass/,
+      null: /Cannot validate: pass .*: it is null/,
+      unknown: /Cannot validate: pass .*: it is undefined/,
     }
     for (const [name, reason] of Object.entries(reasons)) {
       assert.equal((await post(`/standard/${name}`, 'a=b', { headers: { 'content-type': formType } })).status, 500, name)

@@ -1,4 +1,4 @@
-/** An application with forms that `ctx.validate` reads, and a browser's way through it. */
+/** An application with forms for `ctx.validate`, and a browser-like client. */
 import type { TestContext } from 'node:test'
 import { startApplication, type Files, type TestApplication } from '../support/application.ts'
 import { request, type Answer, type Question } from '../support/request.ts'
@@ -67,7 +67,7 @@ const page = `<form method="post">
 </form>
 `
 
-/** The routes: a page and its post under sessions, the same without, and more. */
+/** The routes: a page and its post with sessions, the same without, and more. */
 export const files: Files = {
   'routes/a.json': {
     routes: [

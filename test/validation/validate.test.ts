@@ -1,4 +1,4 @@
-// `ctx.validate` over real requests: forms, JSON, files, what is wrong, and the way back to the form.
+// `ctx.validate` with real requests: forms, JSON, files, errors, and the redirect back to the form.
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { request, type Answer } from '../support/request.ts'
@@ -21,7 +21,7 @@ function multipart(parts: readonly (readonly [name: string, value: string, file?
 }
 
 describe('ctx.validate', () => {
-  it('gives the values of a form and of JSON, by their types', async (t) => {
+  it('returns the values of a form and of JSON, with their types', async (t) => {
     const { post } = await startForms(t)
     const form = await post('/notes', 'title=+Milk+&size=2&tags=a&tags=b&public=on&address.city=Oslo&unknown=1')
     const values = { title: 'Milk', size: 2, tags: ['a', 'b'], public: true, address: { city: 'Oslo' } }
@@ -32,7 +32,7 @@ describe('ctx.validate', () => {
     assert.deepEqual(other.json(), { values, prototype: null })
   })
 
-  it('takes a form without fields, and none at all, as an empty form', async (t) => {
+  it('treats a form without fields, and a missing body, as an empty form', async (t) => {
     const { app } = await startForms(t)
     const headers = { accept: json }
     const errors = { title: ['Required'] }
@@ -40,7 +40,7 @@ describe('ctx.validate', () => {
     assert.deepEqual(errorsOf(await request(`${app.url}/notes`, { body: '', headers: { ...headers, 'content-type': formType } })), errors)
   })
 
-  it('refuses other bodies with 415, and JSON that is none with 400', async (t) => {
+  it('refuses other bodies with 415, and invalid JSON with 400', async (t) => {
     const { post } = await startForms(t)
     for (const type of ['text/plain', 'application/xml', 'text/json', 'application/jsonx', 'nonsense', 'application/octet-stream']) {
       const answer = await post('/api', '{"name":"x","count":1}', { headers: { 'content-type': type, accept: json } })
@@ -66,12 +66,12 @@ describe('ctx.validate', () => {
       public: ['Must be yes or no'],
       'address.city': ['Required'],
     })
-    assert.deepEqual(await send([]), { '': ['Must be a single value'] })
+    assert.deepEqual(await send([]), { '': ['Must be an object'] })
     assert.deepEqual(await send('x'), { '': ['Must be an object'] })
     assert.deepEqual(await send({ name: 'x', count: -1e400 }, '/api'), { count: ['Required'] })
   })
 
-  it('says in a program that has caught it what is wrong', async (t) => {
+  it('throws an error with the problems that an action can catch', async (t) => {
     const { post } = await startForms(t)
     const caught = await post('/caught', 'title=&size=0&password=x', { from: '' })
     assert.deepEqual(caught.json(), {
@@ -82,26 +82,26 @@ describe('ctx.validate', () => {
     })
   })
 
-  it('lets an action that has caught it show the form itself, with and without a session', async (t) => {
+  it('lets an action that catches it show the form itself, with and without a session', async (t) => {
     const { post, open, app } = await startForms(t)
     for (const [path, from] of [['/again', ''], ['/again', '/notes/new'], ['/again/session', ''], ['/again/session', '/notes/new']] as const) {
       const { status, text } = await post(path, 'title=&tags=b&password=x', { from })
       assert.equal(status, 422)
       assert.match(text, /<p id="title-error">Required<\/p>[^]*name="title" value=""[^]*name="tags" value="b"[^]*value="none"/, path)
     }
-    assert.doesNotMatch((await open('/notes/new')).text, /title-error/)
+    for (const path of ['/notes/new', '/open/notes/new']) assert.doesNotMatch((await open(path)).text, /title-error/)
     assert.equal(app.lines().some((line) => / WARN | ERROR/.test(line)), false)
   })
 
-  it('refuses a schema that is none, in words', async (t) => {
+  it('refuses anything but a schema, with a clear message', async (t) => {
     const { post, app } = await startForms(t)
     assert.equal((await post('/wrong', 'title=x')).status, 500)
-    assert.match(app.lines().join('\n'), /Cannot validate: give fields\(\{\.\.\.\}\) or a Standard Schema: it is \{ title: \[Field\] \}/)
+    assert.match(app.lines().join('\n'), /Cannot validate: pass fields\(\{\.\.\.\}\) or a Standard Schema: it is \{ title: \[Field\] \}/)
   })
 })
 
-describe('a form whose input is wrong', () => {
-  it('is sent back to its page, which shows once what is wrong and what was typed', async (t) => {
+describe('a form with invalid input', () => {
+  it('is sent back to its page, which shows the errors and the input once', async (t) => {
     const { post, open } = await startForms(t)
     const body = 'title=&size=0&tags=b&tags=&password=geheim&code=1234&address.city=&address.street=x'
     const sent = await post('/notes', body, { from: '/notes/new?tab=2&x=%20y#part' })
@@ -125,7 +125,7 @@ describe('a form whose input is wrong', () => {
     assert.match((await open('/notes/new')).text, /value="&quot;&gt;&lt;script&gt;/)
   })
 
-  it('may name another bag', async (t) => {
+  it('can use another bag', async (t) => {
     const { post, open } = await startForms(t)
     assert.equal((await post('/named', 'title=', { from: '/other' })).status, 303)
     assert.doesNotMatch((await open('/notes/new')).text, /title-error/)
@@ -133,7 +133,7 @@ describe('a form whose input is wrong', () => {
     assert.match((await open('/other')).text, /^<i>-<\/i>/)
   })
 
-  it('leaves what it left to the one who sees the page: not to a HEAD, nor to a prefetch', async (t) => {
+  it('keeps errors and input until the page is shown: a HEAD or a prefetch does not consume them', async (t) => {
     const { post, open } = await startForms(t)
     await post('/notes', 'title=')
     assert.equal((await open('/notes/new', {}, 'HEAD')).status, 200)
@@ -155,7 +155,7 @@ describe('a form whose input is wrong', () => {
     assert.equal((await open('/notes/new')).text, ' 0 \n')
   })
 
-  it('leaves no file, no token, and nothing that its name or its kind calls secret', async (t) => {
+  it('leaves no file, no token, and no field that is secret by name or kind', async (t) => {
     const { post, open } = await startForms(t)
     const secrets = [
       '_csrf', '_resource_id', 'setup_token', 'code', 'password', 'PASSWORD2', 'user_pass', 'passphrase', 'apiSecret', 'token', 'accessToken',
@@ -170,14 +170,14 @@ describe('a form whose input is wrong', () => {
     assert.deepEqual(Object.keys(input).sort(), ['title', 'tags', 'public', ...plain].sort())
   })
 
-  it('leaves no token under the name that the settings give it', async (t) => {
+  it('leaves no token under its configured name', async (t) => {
     const { post, open } = await startForms(t, { 'routes/middleware/config.json': { setup: { csrf: { field: 'form_key' } } } })
     await post('/notes', 'title=&form_key=x&other_key=y')
     const { input } = (await open('/bag')).json() as { input: unknown }
     assert.deepEqual(input, { title: '', tags: [], public: '', other_key: 'y' })
   })
 
-  it('leaves a list for several of one name, and for a list', async (t) => {
+  it('leaves a list for repeated names, and for a list', async (t) => {
     const { post, open } = await startForms(t)
     await post('/notes', 'title=&tags=a&free=1&free=2&one=1')
     const { input } = (await open('/bag')).json() as { input: unknown }
@@ -190,7 +190,7 @@ describe('a form whose input is wrong', () => {
     assert.deepEqual((await open('/bag')).json(), {})
   }
 
-  it('is answered with the page of a 422 where nobody can tell its page', async (t) => {
+  it('is answered with the 422 page if its own page is unknown', async (t) => {
     const person = await startForms(t)
     const { url, port } = person.app
     const referers = [
@@ -204,7 +204,7 @@ describe('a form whose input is wrong', () => {
     assert.equal(resolved.headers['location'], '/notes/new?a=//b')
   })
 
-  it('knows its host as the client does: by the Host field, over a proxy too', async (t) => {
+  it('knows its host by the Host field, also behind a proxy', async (t) => {
     const { post } = await startForms(t, {}, { 'server.trusted_proxies': ['127.0.0.1'] })
     const proxied = { 'x-forwarded-host': 'notes.example', 'x-forwarded-proto': 'https' }
     const locate = async (from: string, headers: Readonly<Record<string, string>>) => (await post('/notes', 'title=', { from, headers })).status
@@ -215,7 +215,7 @@ describe('a form whose input is wrong', () => {
     assert.equal(await locate('https://notes.example/notes/new', {}), 422)
   })
 
-  it('is not sent back without a session of its own, and begins none', async (t) => {
+  it('is not sent back without a session, and does not start one', async (t) => {
     const person = await startForms(t)
     for (const cookie of ['', 'SVCSID=unknown', `SVCSID=${'x'.repeat(43)}`]) {
       const answer = await person.post('/notes', 'title=', { headers: { cookie } })
@@ -225,7 +225,7 @@ describe('a form whose input is wrong', () => {
     await stays(person, '/open/notes', 'title=', { from: '/open/notes/new' })
   })
 
-  it('is not sent back to a program, nor by error_format json; but by html', async (t) => {
+  it('is not sent back to a program, nor with error_format json; but with html', async (t) => {
     const person = await startForms(t)
     const { post } = person
     for (const headers of [{ accept: json }, { 'x-requested-with': 'XMLHttpRequest' }]) {
@@ -237,12 +237,12 @@ describe('a form whose input is wrong', () => {
     assert.deepEqual([page.status, page.headers['content-type']], [422, 'text/html; charset=utf-8'])
   })
 
-  it('is not sent back by a GET: it could go round for ever', async (t) => {
+  it('is not sent back after a GET: it could loop forever', async (t) => {
     const { open, app } = await startForms(t)
     assert.equal((await open('/search', { referer: `${app.url}/search` })).status, 422)
   })
 
-  it('is sent back with 16 KiB of input, and not with more', async (t) => {
+  it('is sent back with up to 16 KiB of input', async (t) => {
     const { post, open } = await startForms(t)
     const length = 16_384 - JSON.stringify({ title: '', tags: [], public: '' }).length
     assert.equal((await post('/notes', `title=${'x'.repeat(length)}`)).status, 303)
@@ -251,11 +251,11 @@ describe('a form whose input is wrong', () => {
     assert.equal(((await open('/bag')).json() as { input: { title: string } }).input.title.length, length)
     const large = multipart([['title', ''], ['picture', 'x'.repeat(100_000), ['a.png', 'image/png']]])
     assert.equal((await post('/notes', '', large)).status, 303)
-    // Errors take room in the session as well.
+    // Errors count towards the session as well.
     assert.equal((await post('/notes', 'title=&' + 'tags=123456&'.repeat(900))).status, 422)
   })
 
-  it('drops what the action had set for its answer, and keeps cookies', async (t) => {
+  it('drops what the action had set for the response, but keeps cookies', async (t) => {
     const { post } = await startForms(t, {
       'a.mjs': `export const save = (ctx) => {
         ctx.setHeader('ETag', '"x"'); ctx.setHeader('X-Own', 'y'); ctx.setCookie('seen', '1'); ctx.status = 201
@@ -268,7 +268,7 @@ describe('a form whose input is wrong', () => {
     assert.deepEqual([status, headers['etag'], headers['x-own'], headers['set-cookie']?.length, headers['content-length']], [303, undefined, 'y', 1, '0'])
   })
 
-  it('is no error in the metrics, and a 422 is one', async (t) => {
+  it('is not an error in the metrics, but a 422 is', async (t) => {
     const { post, open } = await startForms(t, {}, { 'app.env': 'dev' })
     const errors = async () => ((await open('/svc-status')).json() as { requests: { errors: number } }).requests.errors
     const before = await errors()
@@ -279,7 +279,7 @@ describe('a form whose input is wrong', () => {
   })
 })
 
-describe('the page of a 422', () => {
+describe('the 422 page', () => {
   const own = `<h1>{{ title }}</h1>
 @foreach entry in Object.entries(errors)
 <li>{{ entry[0] }}: {{ entry[1].join() }}</li>
@@ -290,21 +290,21 @@ describe('the page of a 422', () => {
 <input value="{{ old('title', 'none') }}"><i>{{ input.title }}</i><b>{{ old('password', 'none') }}</b>
 `
 
-  it('is the server\'s own, with what is wrong, escaped', async (t) => {
+  it('is the server\'s own, with the errors, escaped', async (t) => {
     const { post } = await startForms(t)
     const { status, text } = await post('/notes', 'title=&size=x', { from: '' })
     assert.equal(status, 422)
     assert.match(text, /<h1>422 Unprocessable Entity<\/h1>[^]*title: Required\nsize: Must be a whole number/)
   })
 
-  it('may be the application\'s, with errors and input', async (t) => {
+  it('can be the application\'s, with errors and input', async (t) => {
     const { post, app } = await startForms(t, { 'routes/errors/422.html': own })
     const { text } = await post('/notes', 'title=+&size=x&password=y', { from: '' })
     assert.match(text, /<li>title: Required<\/li>\s*<li>size: Must be a whole number<\/li>\s*<p>Required<\/p>\s*<input value=" "><i> <\/i><b>none<\/b>/)
     assert.equal(app.lines().some((line) => line.includes('ERROR')), false)
   })
 
-  it('may be that of all errors: other errors have neither', async (t) => {
+  it('can be the page for all errors: other errors have neither', async (t) => {
     const { open, post, app } = await startForms(t, { 'routes/errors/error.html': own })
     assert.match((await open('/nowhere')).text, /^<h1>Not Found<\/h1>\n<input value="none"><i><\/i>/)
     assert.match((await post('/notes', 'title=', { from: '' })).text, /<p>Required<\/p>/)
@@ -320,19 +320,19 @@ describe('files of a form', () => {
     return post('/notes', '', { ...form, headers: { ...form.headers, accept: json } })
   }
 
-  it('are taken by their types', async (t) => {
+  it('are accepted by their types', async (t) => {
     assert.equal(((await send(t, 'a.png', 'image/png')).json() as { picture: string }).picture, 'a.png')
     assert.equal(((await send(t, 'a.html', 'IMAGE/PNG; x=y')).json() as { picture: string }).picture, 'a.html')
   })
 
-  it('are refused by their types, whatever they are named, and by their size', async (t) => {
+  it('are refused by type, whatever their names, and by size', async (t) => {
     assert.deepEqual(errorsOf(await send(t, 'a.png', 'text/html')), { picture: ['Must be a file of type image/*'] })
     assert.deepEqual(errorsOf(await send(t, 'a.png', 'image/svg+xml')), { picture: ['Must be a file of type image/*'] })
     assert.deepEqual(errorsOf(await send(t, 'a.png', 'image/png', 'x'.repeat(1025))), { picture: ['Must be a file of at most 1 KiB'] })
     assert.deepEqual(errorsOf(await send(t, 'a.png', 'image/png', 'x'.repeat(100_000))), { picture: ['Must be a file of at most 1 KiB'] })
   })
 
-  it('of an input that was left empty are none', async (t) => {
+  it('of an empty input do not count', async (t) => {
     assert.equal((await send(t, '', 'application/octet-stream', '')).status, 200)
   })
 })

@@ -21,7 +21,7 @@ test('compiles a view each time with no cache', () => {
   assert.deepEqual([views.hits, views.misses], [0, 2])
 })
 
-test('sees a change of the view, of what it includes and of its layout at once', () => {
+test('detects a change of the view, its includes and its layout at once', () => {
   const { views, root } = makeViews({
     'v.html': "@layout 'l.html'\n@section x\nv1\n@view 'i.html'\n@endsection\n",
     'l.html': 'l1\n@yield x\n',
@@ -36,7 +36,7 @@ test('sees a change of the view, of what it includes and of its layout at once',
   assert.equal(views.render('v.html', {}, {}), 'plain\n')
 })
 
-test('sees every one of many changes of the same length, however fast', () => {
+test('detects each of many changes of the same length, however fast', () => {
   const { views, root } = makeViews({ 'v.html': 'start' })
   for (let round = 100; round < 400; round++) {
     writeFileSync(join(root, 'v.html'), `#${round}#`)
@@ -44,7 +44,7 @@ test('sees every one of many changes of the same length, however fast', () => {
   }
 })
 
-test('sees a change that keeps length and modification time', async () => {
+test('detects a change that keeps length and modification time', async () => {
   const { views, root } = makeViews({ 'v.html': 'one', 'w.html': 'two' })
   const path = join(root, 'v.html')
   const time = new Date('2020-01-01T00:00:00Z')
@@ -63,7 +63,7 @@ test('sees a change that keeps length and modification time', async () => {
   assert.equal(views.render('v.html', {}, {}), 'two')
 })
 
-test('stops reading the files once their stamps are old', async (t) => {
+test('stops reading the files once their timestamps are old', async (t) => {
   const { views } = makeViews({ 'v.html': 'text' })
   await delay(150)
   for (let round = 0; round < 2; round++) views.check('v.html')
@@ -74,7 +74,7 @@ test('stops reading the files once their stamps are old', async (t) => {
   assert.equal(read.callCount(), 1)
 })
 
-test('takes a file that appears earlier in the order', () => {
+test('uses a file that appears earlier in the order', () => {
   const { views, root } = makeViews({ 'sub/v.html': "sub v\n@view 'i.html'\n", 'i.html': 'root i\n' })
   assert.equal(views.render('v.html', {}, {}, 'sub/a.js'), 'sub v\nroot i\n')
   writeFiles(root, { 'sub/i.html': 'sub i\n' })
@@ -86,7 +86,7 @@ test('takes a file that appears earlier in the order', () => {
   assert.equal(views.render('v.html', {}, {}, 'sub/a.js'), 'sub v\nroot i\n')
 })
 
-test('tells of a view that is gone, and takes it again when it is back', () => {
+test('reports a removed view, and uses it again when it is back', () => {
   const { views, root } = makeViews({ 'v.html': "@view 'i.html'\n", 'i.html': 'i' })
   assert.equal(views.render('v.html', {}, {}), 'i')
   rmSync(join(root, 'i.html'))
@@ -97,14 +97,14 @@ test('tells of a view that is gone, and takes it again when it is back', () => {
   assert.throws(() => views.render('v.html', {}, {}), { message: /^v\.html: there is no view "v\.html"/ })
 })
 
-test('tells a mistake on every render, and renders once it is mended', () => {
+test('reports a mistake on every render, and renders once it is fixed', () => {
   const { views, root } = makeViews({ 'v.html': '{{ a' })
   for (let round = 0; round < 2; round++) assert.throws(() => views.render('v.html', {}, {}), { name: 'ViewError' })
   writeFiles(root, { 'v.html': 'fine' })
   assert.equal(views.render('v.html', {}, {}), 'fine')
 })
 
-test('does not let a link that is pointed elsewhere go unseen', () => {
+test('detects a link that is pointed elsewhere', () => {
   const { views, root } = makeViews({ 'a.html': 'a', 'b.html': 'b' })
   symlinkSync('a.html', join(root, 'v.html'))
   assert.equal(views.render('v.html', {}, {}), 'a')
@@ -138,7 +138,7 @@ test('keeps two sets of views in one process apart', () => {
   assert.deepEqual([one.views.misses, two.views.misses], [1, 1])
 })
 
-test('tells that a kept view cannot be reached any more', () => {
+test('reports that a kept view is no longer reachable', () => {
   const { views, root } = makeViews({ 'sub/v.html': 'v' })
   chmodSync(root, 0o755)
   assert.equal(views.render('sub/v.html', {}, {}), 'v')
@@ -148,7 +148,7 @@ test('tells that a kept view cannot be reached any more', () => {
   assert.equal(views.render('sub/v.html', {}, {}), 'v')
 })
 
-test('looks at the files of a view once in a turn of the event loop, however often it is rendered', async (t) => {
+test('checks the files of a view once per turn of the event loop, however often it is rendered', async (t) => {
   const { views, root } = makeViews({ 'v.html': 'one' })
   await delay(150)
   for (let round = 0; round < 2; round++) views.check('v.html')
@@ -161,7 +161,7 @@ test('looks at the files of a view once in a turn of the event loop, however oft
   assert.equal(views.render('v.html', {}, {}), 'two')
 })
 
-/** Counts the calls of a function of node:fs, also by those who imported it before. */
+/** Counts the calls of a function of node:fs, also by modules that imported it earlier. */
 function spyOn(t: TestContext, name: 'readFileSync' | 'statSync'): { callCount(): number } {
   const { mock } = t.mock.method(fs, name)
   syncBuiltinESMExports()

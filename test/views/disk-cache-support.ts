@@ -1,4 +1,4 @@
-// What the tests of the disk cache share: a view that is in it, and the seeded check of damaged entries.
+// Shared by the tests of the disk cache: a view in the cache, and the seeded check of damaged entries.
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,10 +11,10 @@ const files: Files = {
   'sub/v.html': "{{ title }}\n@view 'i.html'\n",
   'i.html': 'i {{ title }}\n',
 }
-/** What the view is rendered to. */
+/** The rendered view. */
 export const page = 'T\ni T\n'
 
-/** Writes the files, fills the disk cache, and gives what a later process needs. */
+/** Writes the files, fills the disk cache, and returns what a later process needs. */
 export function fill(options: Partial<ViewsOptions> = {}) {
   const first = makeViews(files, { disk: true, ...options })
   assert.equal(first.views.render('sub/v.html', { title: 'T' }, {}), page)
@@ -25,7 +25,7 @@ export function fill(options: Partial<ViewsOptions> = {}) {
   return { root: first.root, entry, later }
 }
 
-/** Changes a byte of an entry in each round: the page stays what it is. */
+/** Changes a byte of an entry in each round: the page must stay the same. */
 export function checkChangedBytes(rounds: number): void {
   const { entry, later } = fill()
   const before = readFileSync(entry)

@@ -9,7 +9,7 @@ import { checkChangedBytes, fill } from './disk-cache-support.ts'
 
 test('survives each of 200 single bytes changed at random', () => checkChangedBytes(200))
 
-test('gives whole entries to readers while several processes write', async () => {
+test('readers get whole entries while several processes write', async () => {
   const { root } = fill()
   const worker = fileURLToPath(new URL('./write-entries.ts', import.meta.url))
   const run = promisify(execFile)

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { checkChangedBytes, fill, page } from './disk-cache-support.ts'
 import { asOrdinaryUser, makeViews, writeFiles } from './make-views.ts'
 
-test('takes a compiled view from disk in a later process', () => {
+test('loads a compiled view from disk in a later process', () => {
   const { later } = fill()
   const { views, problems } = later()
   assert.equal(views.render('sub/v.html', { title: 'T' }, {}), page)
@@ -13,19 +13,19 @@ test('takes a compiled view from disk in a later process', () => {
   assert.deepEqual([views.hits, views.misses, problems], [2, 0, []])
 })
 
-test('tells file and line of an error in a view from disk', () => {
+test('reports file and line of an error in a view from disk', () => {
   const { later } = fill()
   assert.throws(() => later().views.render('sub/v.html', {}, {}), { message: 'sub/v.html:1: unknown name "title"' })
 })
 
-test('takes from disk each time when nothing is kept in memory', () => {
+test('loads from disk each time when nothing is kept in memory', () => {
   const { later } = fill()
   const { views } = later({ ram: false })
   for (let round = 0; round < 3; round++) assert.equal(views.render('sub/v.html', { title: 'T' }, {}), page)
   assert.deepEqual([views.hits, views.misses], [3, 0])
 })
 
-test('writes a checksum, a readable header, the source below them, and for this user alone', () => {
+test('writes a checksum, a readable header and the source, for this user only', () => {
   const { root, entry } = fill()
   const text = readFileSync(entry, 'utf8')
   const [, line = '', ...source] = text.split('\n')
@@ -41,7 +41,7 @@ test('writes a checksum, a readable header, the source below them, and for this 
   assert.deepEqual(readdirSync(join(root, '.cached/views/sub')), ['v.hrb'])
 })
 
-test('writes the readable source only when asked', () => {
+test('writes the readable source only on request', () => {
   const { root } = fill({ readable: true })
   const text = readFileSync(join(root, '.cached/views/sub/__v.prg'), 'utf8')
   assert.match(text, /^\/\/ sub\/v\.html, i\.html\n\/\/ names: title\n/)
@@ -56,7 +56,7 @@ const changes: readonly (readonly [what: string, change: (root: string) => void,
 ]
 
 for (const [what, change, expected] of changes) {
-  test(`compiles anew, and writes, when a change is in ${what}`, () => {
+  test(`recompiles, and writes, after a change in ${what}`, () => {
     const { root, later } = fill()
     change(root)
     const second = later()
@@ -68,14 +68,14 @@ for (const [what, change, expected] of changes) {
   })
 }
 
-test('compiles anew for another version of the server', () => {
+test('recompiles for another version of the server', () => {
   const { later } = fill()
   const { views, problems } = later({ version: '1.0.1' })
   assert.equal(views.render('sub/v.html', { title: 'T' }, {}), page)
   assert.deepEqual([views.hits, views.misses, problems], [0, 1, []])
 })
 
-test('finds that an included view is gone although the entry has it', () => {
+test('detects that an included view is missing although the entry has it', () => {
   const { root, later } = fill()
   writeFiles(root, { 'sub/w.html': "@view 'only.html'\n", 'only.html': 'x' })
   later().views.check('sub/w.html')
@@ -85,7 +85,7 @@ test('finds that an included view is gone although the entry has it', () => {
   assert.throws(() => later().views.check('sub/w.html'), { message: /^sub\/w\.html:1: there is no view "only\.html"/ })
 })
 
-/** Damages an entry; each must be found, told, and mended. */
+/** Damages an entry; each damage must be detected, reported and repaired. */
 const damages: readonly (readonly [what: string, damage: (text: string) => string | Buffer])[] = [
   ['empty', () => ''],
   ['cut in the header', (text) => text.slice(0, 40)],
@@ -98,7 +98,7 @@ const damages: readonly (readonly [what: string, damage: (text: string) => strin
 ]
 
 for (const [what, damage] of damages) {
-  test(`mends an entry that is ${what}`, () => {
+  test(`repairs an entry that is ${what}`, () => {
     const { entry, later } = fill()
     const before = readFileSync(entry, 'utf8')
     const damaged = damage(before)
@@ -122,18 +122,18 @@ test('does not use the entry of another view', () => {
   assert.match(problems.join(), /it belongs to other\.html/)
 })
 
-test('uses no entry that another user may write', () => {
+test('uses no entry that another user can write', () => {
   const { entry, later } = fill()
   chmodSync(entry, 0o622)
   const { views, problems } = later()
   assert.equal(views.render('sub/v.html', { title: 'T' }, {}), page)
-  assert.match(problems.join(), /other users may write it/)
+  assert.match(problems.join(), /other users can write it/)
   assert.equal(statSync(entry).mode & 0o777, 0o600)
 })
 
 test('survives each single byte changed at random', () => checkChangedBytes(60))
 
-test('says once that the folder cannot be written, and renders', () => {
+test('reports once that the folder cannot be written, and renders', () => {
   const { views, root, problems } = makeViews({ 'a.html': 'a', 'b.html': 'b', '.cached': 'a file' }, { disk: true })
   assert.equal(views.render('a.html', {}, {}) + views.render('b.html', {}, {}), 'ab')
   const told = problems.filter((message) => message.startsWith('Cannot write compiled views to '))
@@ -141,7 +141,7 @@ test('says once that the folder cannot be written, and renders', () => {
   assert.match(told[0] ?? '', new RegExp(`^Cannot write compiled views to ${root}/\\.cached/views: .*memory only$`))
 })
 
-test('renders with a folder that it may not write', () => {
+test('renders with a folder that it cannot write', () => {
   const { views, root, problems } = makeViews({ 'a.html': 'a' }, { disk: true })
   chmodSync(root, 0o555)
   asOrdinaryUser(() => assert.equal(views.render('a.html', {}, {}), 'a'))
@@ -150,7 +150,7 @@ test('renders with a folder that it may not write', () => {
   assert.match(problems[0] ?? '', /^Cannot write compiled views to .*EACCES/)
 })
 
-test('leaves no half-written file when an entry cannot take its place', () => {
+test('leaves no half-written file when an entry cannot be renamed', () => {
   const { views, root, problems } = makeViews({ 'a.html': 'a', '.cached/views/a.hrb/x': '' }, { disk: true })
   assert.equal(views.render('a.html', {}, {}), 'a')
   assert.match(problems.join('\n'), /^Cannot use the compiled view .*EISDIR.*\nCannot write compiled views to /)
@@ -176,13 +176,13 @@ test('clears what it wrote, at every depth, and nothing else', () => {
   assert.ok(!existsSync(join(folder, 'a.hrb')))
 })
 
-test('clears a folder that is not there', () => {
+test('clears a missing folder', () => {
   const { views, root, problems } = makeViews({}, { disk: true })
   assert.deepEqual(views.clear(), { deleted: 0, path: join(root, '.cached/views') })
   assert.deepEqual(problems, [])
 })
 
-test('tells what it could not clear', () => {
+test('reports what it could not clear', () => {
   const { root, later } = fill()
   const { views, problems } = later()
   const folder = join(root, '.cached/views')

@@ -8,7 +8,7 @@ import { Seeded } from '../support/seeded.ts'
 const fragments = [
   '{{', '}}', '{!!', '!!}', '@@', '@', '{', '}', '(', ')', '[', ']', '"', "'", '`', '${', '\\', '/', '//', '/*', '*/',
   '\n', '\r\n', ' ', ',', ';', '=>', '...', '<!--', '-->', '\u2028', '\ufeff', '\0', '😀', '\ud800', '&', '<',
-  '\n@if ', '\n@elseif a\n', '\n@else\n', '\n@endif\n', '\n@foreach x in ', '\n@endforeach\n', "\n@view 'v.html'\n",
+  '\n@if ', '\n@elseif a\n', '\n@else\n', '\n@endif\n', '\n@foreach x in ', '\n@foreach [x, {a = 1}] in ', '\n@foreach {', '\n@endforeach\n', "\n@view 'v.html'\n",
   "\n@layout 'v.html'\n", '\n@section s\n', '\n@endsection\n', '\n@yield s\n', '\n@csrf\n', '\n@resource ', "\n@error 'a'\n", '\n@enderror\n',
   'a', 'x', '1', '.b', '?.c', 'list', 'typeof ', 'await ', 'yield ', 'eval', 'import', 'function ', 'class ', 'svc$out',
 ]
@@ -17,7 +17,7 @@ function randomTemplate(seeded: Seeded): string {
   return Array.from({ length: seeded.integer(30) }, () => seeded.pick(fragments)).join('')
 }
 
-/** Joins blocks and expressions that are whole, so that most templates compile. */
+/** Joins complete blocks and expressions, so that most templates compile. */
 function wholeTemplate(seeded: Seeded, depth = 0): string {
   const expressions = ['a', 'list.length', '"}}" + a', '`${a}}`', '{b: [a]}.b', 'list.map((x) => x + a).join()', 'none']
   const expression = () => seeded.pick(expressions)
@@ -28,12 +28,13 @@ function wholeTemplate(seeded: Seeded, depth = 0): string {
     () => `{!! ${expression()} !!}`,
     () => `\n@if ${expression()}\n${inner()}\n@else\n${inner()}\n@endif\n`,
     () => `\n@foreach x in list\n{{ x }}${inner()}\n@endforeach\n`,
+    () => `\n@foreach {x = ${expression()}} in [{ x: a }, {}]\n{{ x }}${inner()}\n@endforeach\n`,
     () => `\n@error a\n{{ message }}${inner()}\n@enderror\n`,
   ]
   return Array.from({ length: seeded.integer(6) }, () => seeded.pick(pieces)()).join('')
 }
 
-/** Compiles a text that includes no other. */
+/** Compiles a template without includes. */
 export function compileAlone(text: string) {
   return compile('/nowhere', 'v.html', () => text)
 }

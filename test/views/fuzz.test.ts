@@ -22,7 +22,7 @@ test('any bytes compile or are a ViewError', () => {
 
 test('whole templates compile, and render or name a line', () => checkWholeTemplates(300))
 
-test('text without marks comes out as it is', () => {
+test('text without marks is unchanged', () => {
   const seeded = new Seeded(4)
   for (let round = 0; round < 500; round++) {
     const text = seeded.bytes(seeded.integer(200)).toString('latin1').replaceAll('@', '').replaceAll('{', '')
@@ -30,7 +30,7 @@ test('text without marks comes out as it is', () => {
   }
 })
 
-test('data reaches the page escaped, and whole', () => {
+test('data reaches the page escaped and complete', () => {
   const render = createRender(compileAlone('{{ a }}'))
   const seeded = new Seeded(5)
   const characters = ['&', '<', '>', '"', "'", 'a', ' ', '\n', '&lt;', '\u2028', '😀', '\0', '`', '$&', 'é']

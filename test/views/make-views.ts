@@ -9,7 +9,7 @@ export type Files = Readonly<Record<string, string>>
 export interface MadeViews {
   readonly views: Views
   readonly root: string
-  /** Everything that `onProblem` was told. */
+  /** The messages passed to `onProblem`. */
   readonly problems: string[]
 }
 
@@ -21,7 +21,7 @@ export function writeFiles(root: string, files: Files): void {
   }
 }
 
-/** Makes views of files in a temporary folder; the disk cache is off unless asked for. */
+/** Makes views of files in a temporary folder; the disk cache is off by default. */
 export function makeViews(
   files: Files,
   options: Partial<ViewsOptions> = {},
@@ -42,7 +42,7 @@ export function makeViews(
   return { views, root, problems }
 }
 
-/** Runs as a user whom file modes bind: root would read and write all. */
+/** Runs as an unprivileged user: root ignores file modes. */
 export function asOrdinaryUser(run: () => void): void {
   const user = process.geteuid?.()
   if (user === 0) process.seteuid?.(65534)

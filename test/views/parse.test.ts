@@ -39,18 +39,31 @@ const mistakes: readonly (readonly [view: string, message: string | RegExp, file
   ['@if a\n@elseif\n@endif', '2: @elseif needs an expression'],
   ['@resource', '1: @resource needs an expression'],
   ['@error\n@enderror', '1: @error needs an expression'],
-  ["@error 'a'\n@enderror 'a'", "2: @enderror takes nothing: \"'a'\" follows it (plain text begins with @@enderror)"],
+  ["@error 'a'\n@enderror 'a'", "2: @enderror takes no argument: it has \"'a'\" (plain text begins with @@enderror)"],
   ["\n@error 'a',\n@enderror", /^2: @error: /],
   ['@error title of\n@enderror', /^1: @error: /],
-  ['@csrf()', '1: @csrf takes nothing: "()" follows it (plain text begins with @@csrf)'],
-  ['@if a\n@else if b\n@endif', '2: @else takes nothing: "if b" follows it (plain text begins with @@else)'],
+  ['@csrf()', '1: @csrf takes no argument: it has "()" (plain text begins with @@csrf)'],
+  ['@if a\n@else if b\n@endif', '2: @else takes no argument: it has "if b" (plain text begins with @@else)'],
   ['@foreach x of y\n@endforeach', '1: @foreach must be "@foreach item in expression": it is "@foreach x of y"'],
-  ['@foreach [a, b] in y\n@endforeach', /^1: @foreach must be/],
-  ['@foreach [a] in y\n@endforeach', '1: @foreach needs a name before "in": "[a]" is not a name, or is reserved'],
-  ['@foreach class in y\n@endforeach', '1: @foreach needs a name before "in": "class" is not a name, or is reserved'],
+  ['@foreach class in y\n@endforeach', '1: @foreach needs a name or a pattern before "in": "class" is not a name, or is reserved'],
+  ['@foreach a b in y\n@endforeach', /^1: @foreach needs a name .*: "a b" is not a name/],
   ['@foreach this in y\n@endforeach', /^1: @foreach needs a name/],
   ['@foreach svc$out in y\n@endforeach', /^1: @foreach needs a name/],
   ['@foreach undefined in y\n@endforeach', /^1: @foreach needs a name/],
+  ['@foreach [a, b in y\n@endforeach', '1: @foreach needs a name or a pattern before "in": "[a, b": the pattern is not complete'],
+  ['\n@foreach {a b} in y\n@endforeach', /^2: @foreach needs .*: "\{a b\}": Unexpected identifier/],
+  ['@foreach {a: 1} in y\n@endforeach', /^1: @foreach needs .*: "\{a: 1\}": Invalid destructuring assignment target/],
+  ['@foreach [...a, b] in y\n@endforeach', /^1: @foreach needs .*: Rest element must be last element/],
+  ['@foreach [a, {b: a}] in y\n@endforeach', /^1: @foreach needs .*: Identifier 'a' has already been declared/],
+  ['@foreach [a] = c in y\n@endforeach', /^1: @foreach needs .*: "\[a\] = c": /],
+  ['@foreach [a], b in y\n@endforeach', /^1: @foreach needs .*: "\[a\], b": /],
+  ['@foreach [a]; [b] in y\n@endforeach', /^1: @foreach needs .*: "\[a\]; \[b\]": /],
+  ['@foreach [a]) => 0, (...[b] in y\n@endforeach', /^1: @foreach needs /],
+  ['@foreach [a] // c in y\n@endforeach', /^1: @foreach needs /],
+  ['@foreach {a, svc$at} in y\n@endforeach', '1: @foreach needs a name or a pattern before "in": "{a, svc$at}": "svc$at" is reserved'],
+  ['@foreach [...undefined] in y\n@endforeach', /^1: @foreach needs .*: "undefined" is reserved/],
+  ['@foreach [await] in y\n@endforeach', /^1: @foreach needs .*: "await" is reserved/],
+  ['@foreach [a] in y +\n@endforeach', '1: @foreach: the expression is not complete'],
   ["@view b.html", '1: @view needs a file name in quotes: it has b.html'],
   ['@view', '1: @view needs a file name in quotes: it has nothing'],
   [`@layout "b.html'`, `1: @layout needs a file name in quotes: it has "b.html'`],
@@ -72,8 +85,8 @@ const mistakes: readonly (readonly [view: string, message: string | RegExp, file
   ['@if a\n@else\n@elseif b\n@endif', '3: @elseif after @else: the @if is in line 1'],
   // Layouts and sections
   ['\n@section a\n@endsection', '2: @section needs a @layout in the same file'],
-  ["@layout 'l.html'\n@if a\n@section b\n", '3: @section must not stand in a block: @if in line 2 is open'],
-  ["@if a\n@layout 'l.html'\n", '2: @layout must not stand in a block: @if in line 1 is open'],
+  ["@layout 'l.html'\n@if a\n@section b\n", '3: @section must not be inside a block: @if in line 2 is open'],
+  ["@if a\n@layout 'l.html'\n", '2: @layout must not be inside a block: @if in line 1 is open'],
   ["@layout 'l.html'\n@layout 'l.html'", '2: there is a @layout already, in line 1'],
   [
     "@layout 'l.html'\n@section a\n@endsection\n@section a\n@endsection",
@@ -100,12 +113,12 @@ for (const [view, message, files = {}] of mistakes) {
   })
 }
 
-test('counts lines behind expressions and directives of several lines', () => {
+test('counts lines after multi-line expressions and directives', () => {
   const { views } = makeViews({ 'v.html': '{{ `\n\n` }} {{ 1 }}\n@if true\n@endif\r\n\n{{\n2\n}}{{ ; }}' })
   assert.throws(() => views.check('v.html'), { message: "v.html:9: {{: Unexpected token ';'" })
 })
 
-test('takes 100 blocks in each of many files that include each other', () => {
+test('accepts 100 blocks in each of many files that include each other', () => {
   const files: Record<string, string> = {}
   const text = (inner: string) => `${'@if yes\n'.repeat(100)}${inner}${'@endif\n'.repeat(100)}`
   for (let at = 0; at < 10; at++) files[`v${at}.html`] = text(at < 9 ? `@view 'v${at + 1}.html'\n` : 'innermost\n')
@@ -113,12 +126,12 @@ test('takes 100 blocks in each of many files that include each other', () => {
   assert.equal(views.render('v0.html', { yes: true }, {}), 'innermost\n')
 })
 
-test('says that a view is nested too deep for the engine', () => {
+test('reports that a view is nested too deeply for the engine', () => {
   const { views } = makeViews({ 'v.html': `{{ ${'('.repeat(100_000)}1${')'.repeat(100_000)} }}` })
   assert.throws(() => views.check('v.html'), { name: 'ViewError', message: /^v\.html:1: \{\{: Maximum call stack/ })
 })
 
-test('compiles a long line in time that grows with its length', () => {
+test('compiles a long line in linear time', () => {
   const { views } = makeViews({ 'v.html': '{{ a }}@@'.repeat(5000) })
   assert.equal(views.render('v.html', { a: 'x' }, {}), 'x@'.repeat(5000))
 })

@@ -35,6 +35,11 @@ const rows: readonly Row[] = [
     gives: '@media print {}\n@iffy\n@if-x\na@b.c\n@ if\n@',
   },
   {
+    says: 'a directive word before = as text',
+    view: '<a\n  @if="{{ 1 }}"\n@view=\'x\'\n@section="x" @else\n@error="y"\n@endif=\n@foreach=a in b\n>',
+    gives: '<a\n  @if="1"\n@view=\'x\'\n@section="x" @else\n@error="y"\n@endif=\n@foreach=a in b\n>',
+  },
+  {
     says: 'a directive that is not first on its line as text',
     view: 'x @if a\n{{ 1 }}@endif\n',
     gives: 'x @if a\n1@endif\n',
@@ -139,6 +144,44 @@ const rows: readonly Row[] = [
     data: { a: 'data' },
     gives: '1\ndata',
   },
+  // Loops with patterns
+  {
+    says: 'entries of an object',
+    view: '@foreach [key, value] in Object.entries(prices)\n{{ key }}: {{ value }}\n@endforeach',
+    data: { prices: { tea: 2, rum: 7 } },
+    gives: 'tea: 2\nrum: 7\n',
+  },
+  {
+    says: 'members of objects, with defaults from the data and from names before them',
+    view: "@foreach {id, name = 'x' + fallback, label = name + id} in list\n{{ id }} {{ name }} {{ label }}\n@endforeach",
+    data: { list: [{ id: 1, name: 'a' }, { id: 2 }], fallback: '!' },
+    gives: '1 a a1\n2 x! x!2\n',
+  },
+  {
+    says: 'nested patterns, other names, computed keys, holes and rests',
+    view: '@foreach [, {a: {b: [c]}, [key]: d, ...others}, ...more] in list\n{{ c }}{{ d }}{{ others.e }}{{ more }}\n@endforeach',
+    data: { list: [[0, { a: { b: [1] }, k: 2, e: 3 }, 4, 5]], key: 'k' },
+    gives: '1234,5\n',
+  },
+  {
+    says: 'a pattern with "in" in its defaults, and a list with "in"',
+    view: "@foreach {a = ' in ', b = 'k' in o} in 'k' in o ? [{}] : []\n[{{ a }}{{ b }}]\n@endforeach",
+    data: { o: { k: 1 } },
+    gives: '[ in true]\n',
+  },
+  {
+    says: 'names of a pattern that hide data and helpers, in the loop only',
+    view: '@foreach {a, errorsOf} in [{a: 1, errorsOf: 2}]\n{{ a }}{{ errorsOf }}\n@endforeach\n{{ a }}{{ errorsOf("bad") }}',
+    data: { a: 'data' },
+    gives: '12\ndatabad in form,more',
+  },
+  {
+    says: 'nested loops with patterns, and a list that uses the outer name',
+    view: '@foreach [n] in tree\n@foreach {n} in n\n{{ n }}\n@endforeach\n@endforeach',
+    data: { tree: [[[{ n: 1 }, { n: 2 }]], [[{ n: 3 }]]] },
+    gives: '1\n2\n3\n',
+  },
+  { says: 'an empty pattern', view: '@foreach {} in [1, 2]\nx\n@endforeach', gives: 'x\nx\n' },
   // Helpers
   {
     says: '@csrf at its indentation',
@@ -240,6 +283,11 @@ const failures: readonly (readonly [view: string, message: string | RegExp, data
   ['\n@if false\n@elseif titel\n@endif', 'v.html:3: unknown name "titel"'],
   ['@if true\n{{ 1 }}\n@endif\n\n@foreach x in titel\n@endforeach', 'v.html:5: unknown name "titel"'],
   ['@foreach x in [1]\n@endforeach\n{{ x }}', 'v.html:3: unknown name "x"'],
+  ['@foreach {x} in [{}]\n@endforeach\n{{ x }}', 'v.html:3: unknown name "x"'],
+  ['\n@foreach {x = titel} in [{}]\n@endforeach', 'v.html:2: unknown name "titel"'],
+  ['\n@foreach {x = process} in [{}]\n@endforeach', 'v.html:2: unknown name "process"'],
+  ['\n@foreach {x} in [{}, null]\n{{ 1 }}\n@endforeach', /^v\.html:2: Cannot destructure property 'x' of .* null/],
+  ['@foreach [x] in [1]\n@endforeach', /^v\.html:1: .* is not iterable/],
   ['{{ [1].map((a) => a + b) }}', 'v.html:1: unknown name "b"'],
   ['\n{{\n\n a.b.c }}', "v.html:2: Cannot read properties of undefined (reading 'c')", { a: {} }],
   ['{{ a() }}', 'v.html:1: a is not a function', { a: 1 }],
@@ -293,13 +341,13 @@ test('keeps the original error as the cause', () => {
   )
 })
 
-test('passes on the error of a view that a helper rendered', () => {
+test('passes through the error of a view rendered by a helper', () => {
   const { views } = makeViews({ 'outer.html': '{{ part() }}', 'inner.html': '\n\n{{ nope }}' })
   const part = () => views.render('inner.html', {}, {})
   assert.throws(() => views.render('outer.html', {}, { part }), { message: 'inner.html:3: unknown name "nope"' })
 })
 
-test('tells that the engine refuses a compiled view', () => {
+test('reports that the engine refuses a compiled view', () => {
   const program = { source: '}', names: [], places: [], files: ['v.html'], absent: [] }
   assert.throws(() => createRender(program), {
     name: 'ViewError',

@@ -6,7 +6,7 @@ import { aroundOpen } from '../support/around-open.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { asOrdinaryUser, makeViews, writeFiles } from './make-views.ts'
 
-test('looks for a view in the root first, then beside the action', () => {
+test('searches for a view in the root first, then beside the action', () => {
   const { views, root } = makeViews({ 'a.html': 'root a', 'sub/a.html': 'sub a', 'sub/b.html': 'sub b' })
   assert.equal(views.render('a.html', {}, {}, 'sub/action.js'), 'root a')
   assert.equal(views.render('b.html', {}, {}, 'sub/action.js'), 'sub b')
@@ -18,7 +18,7 @@ test('looks for a view in the root first, then beside the action', () => {
   })
 })
 
-test('looks for an included view and a layout beside the file first, then in the root', () => {
+test('searches for an included view and a layout beside the file first, then in the root', () => {
   const { views } = makeViews({
     'sub/v.html': "@view 'a.html'\n@view 'b.html'\n@view '../c.html'\n",
     'sub/a.html': 'sub a\n',
@@ -32,7 +32,7 @@ test('looks for an included view and a layout beside the file first, then in the
   assert.equal(views.render('sub/w.html', {}, {}), 'w\n')
 })
 
-test('names the line that asks for a view that is not there', () => {
+test('names the line that uses a missing view', () => {
   const { views } = makeViews({ 'sub/v.html': "\n@view 'a.html'\n", 'w.html': "@layout 'a.html'\n" })
   const message = 'sub/v.html:2: there is no view "a.html": looked for sub/a.html, a.html'
   assert.throws(() => views.check('sub/v.html'), { name: 'ViewError', message })
@@ -55,7 +55,7 @@ const refused: readonly (readonly [name: string, reason: RegExp])[] = [
   ['link/secret.html', /a link that leads outside/],
 ]
 
-test('reads nothing outside the root, nor what is no view', () => {
+test('reads nothing outside the root, and nothing but views', () => {
   const outer = temporaryFolder()
   const root = join(outer, 'app')
   writeFiles(outer, { 'secret.html': 'secret', 'app/v.html': 'v' })
@@ -123,7 +123,7 @@ test('refuses a kept view once its folder leads outside', () => {
   assert.throws(() => views.render('sub/v.html', {}, {}), { message: /a link that leads outside/ })
 })
 
-test('tells that a view contains itself, with the way', () => {
+test('reports that a view contains itself, with the path', () => {
   const { views } = makeViews({
     'a.html': "x\n@view 'b.html'\n",
     'b.html': "@view 'c.html'\n",
@@ -143,13 +143,13 @@ test('tells that a view contains itself, with the way', () => {
   for (const [file, message] of rows) assert.throws(() => views.check(file), { name: 'ViewError', message })
 })
 
-test('tells that a folder or a view cannot be read', () => {
+test('reports that a folder or a view cannot be read', () => {
   const { views, root } = makeViews({ 'sub/v.html': 'v', 'w.html': 'w' })
   chmodSync(root, 0o755)
   chmodSync(join(root, 'sub'), 0)
   chmodSync(join(root, 'w.html'), 0)
   asOrdinaryUser(() => {
-    assert.throws(() => views.check('sub/v.html'), { message: /^sub\/v\.html: cannot look at sub\/v\.html: EACCES/ })
+    assert.throws(() => views.check('sub/v.html'), { message: /^sub\/v\.html: cannot access sub\/v\.html: EACCES/ })
     assert.throws(() => views.check('w.html'), { message: /^w\.html: cannot read the view: EACCES/ })
   })
   chmodSync(join(root, 'sub'), 0o700)

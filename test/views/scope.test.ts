@@ -3,14 +3,14 @@ import { test } from 'node:test'
 import { allowedGlobals } from '../../lib/views/render.ts'
 import { makeViews } from './make-views.ts'
 
-test('takes a name from data before helpers before the globals of ECMAScript', () => {
+test('resolves a name from data, then helpers, then the ECMAScript globals', () => {
   const { views } = makeViews({ 'v.html': '{{ a }} {{ b }} {{ Math.max(1, 2) }} {{ String(c) }}' })
   assert.equal(views.render('v.html', { a: 1, c: 3 }, { a: 9, b: 2 }), '1 2 2 3')
   assert.equal(views.render('v.html', { a: 1, c: 3, Math: { max: () => 'data' } }, { b: 2 }), '1 2 data 3')
   assert.equal(views.render('v.html', { a: 1, c: 3 }, { b: 2, String: () => 'helper' }), '1 2 2 helper')
 })
 
-test('reads a getter of a helper only in views that have its name', () => {
+test('reads a getter of a helper only in views that use its name', () => {
   const { views } = makeViews({ 'with.html': '{{ user.name }}', 'without.html': '{{ x.user }}' })
   let reads = 0
   class Helpers {
@@ -33,7 +33,7 @@ const reads: readonly (readonly [expression: string, read: readonly string[], sh
   ["'/' + csrf_token", ['csrf_token'], '/helper'],
   ['`/${csp_nonce}`', ['csp_nonce'], '/helper'],
   ['[...notes].length / 2', ['notes'], '3'],
-  // The words of texts are looked up too, and nothing else differs.
+  // Words in strings are looked up too, without further effect.
   ['`/notes/${id}`', ['notes'], '/notes/7'],
   ["n + ' csrf_token'", ['csrf_token'], '8 csrf_token'],
   ["'2026/11'.replace(/[/]/, ' csrf_token ')", ['csrf_token'], '2026 csrf_token 11'],
@@ -55,7 +55,16 @@ for (const [expression, expected, shown] of reads) {
   })
 }
 
-test('tells the line of the first use when a getter throws', () => {
+test('reads no helper for the names that a pattern binds', () => {
+  const { views } = makeViews({ 'v.html': '@foreach [user, {note: [title = prefix]}] in list\n-\n@endforeach' })
+  const read: string[] = []
+  const helpers = {}
+  for (const name of ['user', 'title', 'prefix']) Object.defineProperty(helpers, name, { get: () => read.push(name) })
+  assert.equal(views.render('v.html', { list: [] }, helpers), '')
+  assert.deepEqual(read, ['prefix'])
+})
+
+test('reports the line of the first use when a getter throws', () => {
   const { views } = makeViews({ 'v.html': '\n{{ 1 }}\n{{ user }}' })
   const helpers = {
     get user() {
@@ -65,7 +74,7 @@ test('tells the line of the first use when a getter throws', () => {
   assert.throws(() => views.render('v.html', {}, helpers), { message: 'v.html:3: no session' })
 })
 
-test('does not take what every object has for a name', () => {
+test('does not resolve names from Object.prototype', () => {
   const names = ['toString', 'constructor', 'hasOwnProperty', 'valueOf', '__proto__']
   for (const name of names) {
     const { views } = makeViews({ 'v.html': `{{ ${name} }}` })
@@ -76,7 +85,7 @@ test('does not take what every object has for a name', () => {
   }
 })
 
-test('takes data without a prototype', () => {
+test('accepts data without a prototype', () => {
   const { views } = makeViews({ 'v.html': '{{ a }}{{ b }}' })
   const data = Object.assign(Object.create(null) as Record<string, unknown>, { a: 1 })
   assert.equal(views.render('v.html', data, Object.assign(Object.create(null) as object, { b: 2 })), '12')
@@ -92,7 +101,7 @@ test('knows no global of Node', () => {
   }
 })
 
-test('has the globals of ECMAScript that it allows', () => {
+test('has the allowed ECMAScript globals', () => {
   const list = [...allowedGlobals].join(', ')
   const { views } = makeViews({ 'v.html': `{{ [${list}].length }}` })
   assert.equal(views.render('v.html', {}, {}), String(allowedGlobals.size))
@@ -106,7 +115,7 @@ test('hides a global that the application adds later', (t) => {
   assert.throws(() => views.render('v.html', {}, {}), { message: 'v.html:1: unknown name "svcTestGlobal"' })
 })
 
-test('complains of an unknown name only where it is used', () => {
+test('reports an unknown name only where it is used', () => {
   const { views } = makeViews({
     'v.html': '@if typeof note === "string"\n{{ note }}\n@endif\n{{ ok || nope }}{{ [1].map((x) => x) }}{{ {y: 1}.y }}',
   })
@@ -115,14 +124,14 @@ test('complains of an unknown name only where it is used', () => {
   assert.throws(() => views.render('v.html', { ok: '' }, {}), { message: 'v.html:4: unknown name "nope"' })
 })
 
-test('gives csrf_token as nothing unless data or helpers have it', () => {
+test('resolves csrf_token to an empty string unless data or helpers have it', () => {
   const { views } = makeViews({ 'v.html': '[{{ csrf_token }}]' })
   assert.equal(views.render('v.html', {}, {}), '[]')
   assert.equal(views.render('v.html', {}, { csrf_token: 'h' }), '[h]')
   assert.equal(views.render('v.html', { csrf_token: 'd' }, { csrf_token: 'h' }), '[d]')
 })
 
-test('says that a helper behind @csrf, @resource or @error is unknown', () => {
+test('reports that the helper of @csrf, @resource or @error is unknown', () => {
   const files = { 'csrf.html': '\n@csrf', 'resource.html': '\n\n@resource 1', 'error.html': "@error 'a'\n@enderror" }
   const { views } = makeViews(files)
   assert.throws(() => views.render('error.html', {}, {}), { message: 'error.html:1: unknown name "errorsOf"' })
@@ -131,7 +140,7 @@ test('says that a helper behind @csrf, @resource or @error is unknown', () => {
   assert.throws(() => views.render('resource.html', {}, {}), { message })
 })
 
-test('renders right with more sets of data keys than it keeps functions for', () => {
+test('renders correctly with more sets of data keys than it keeps functions for', () => {
   const keys = ['a', 'b', 'c', 'd', 'e', 'f']
   const { views } = makeViews({ 'v.html': keys.map((key) => `{{ typeof ${key} }}`).join(' ') })
   for (let round = 0; round < 2; round++) {
@@ -143,7 +152,7 @@ test('renders right with more sets of data keys than it keeps functions for', ()
   }
 })
 
-test('keeps names of one render from the next', () => {
+test('does not leak names from one render to the next', () => {
   const { views } = makeViews({ 'v.html': '{{ a }}' })
   assert.equal(views.render('v.html', { a: 1 }, {}), '1')
   assert.throws(() => views.render('v.html', {}, {}), { message: 'v.html:1: unknown name "a"' })

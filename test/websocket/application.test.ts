@@ -11,7 +11,7 @@ import { echo, handshakeFields, handshakeText, openWebSocket, serveRoutes, WebSo
 const plain = (): string => 'plain'
 const accessLines = (lines: string[]): string[] => lines.map((line) => line.replace(/^.*"(.*)" (\d+)$/, '$1 $2'))
 
-/** The status of a handshake on a connection of its own; what is refused must be the last on its connection. */
+/** The status of a handshake on a new connection; a refused one must be the last on its connection. */
 async function statusOf(port: number, target: string, fields: readonly string[] = []): Promise<number> {
   const client = new WebSocketClient({ after: () => {} }, port)
   const { status, headers } = await client.handshake(target, fields)
@@ -21,7 +21,7 @@ async function statusOf(port: number, target: string, fields: readonly string[] 
 }
 
 describe('a handshake', () => {
-  it('is answered with 101 and the fields of the context, and the connection is the application’s', async (t) => {
+  it('gets 101 with the header fields of the context, then belongs to the application', async (t) => {
     const { port } = await serveRoutes(t, { '/ws': { handlers: echo, middleware: 'fields' } }, {}, {
       middleware: {
         fields: async (ctx, next) => {
@@ -44,7 +44,7 @@ describe('a handshake', () => {
     assert.equal(await client.hear(), 'hello')
   })
 
-  it('names the first protocol of the module that the client offers, and none otherwise', async (t) => {
+  it('names the first protocol of the module that the client offers, if any', async (t) => {
     const open: WebSocketHandlers<FullContext>['open'] = (ws) => void ws.send(`protocol ${ws.protocol}`)
     const { port } = await serveRoutes(t, {
       '/two': { handlers: { protocols: ['chat.v2', 'chat'], open } },
@@ -96,7 +96,7 @@ describe('a handshake', () => {
     assert.equal(await second.hear(), '2')
   })
 
-  it('is refused by SVC_MwIsAuth, and has the user when it passes', async (t) => {
+  it('is refused by SVC_MwIsAuth, or has the user', async (t) => {
     const { port, url } = await serveRoutes(t, {
       '/ws': {
         middleware: 'SVC_MwSession,SVC_MwIsAuth',
@@ -114,7 +114,7 @@ describe('a handshake', () => {
     assert.equal(await client.hear(), 'ann')
   })
 
-  it('gets the error of middleware that throws, logged with its route', async (t) => {
+  it('gets the error of middleware that throws, logged with the route', async (t) => {
     const { port, lines } = await serveRoutes(
       t,
       {
@@ -154,7 +154,7 @@ describe('a handshake', () => {
     assert.match(errors[0] ?? '', /\[ERROR\] \[error\] GET \/ws\/throws \(r0\): broken/)
   })
 
-  it('passes from this host, from a trusted origin and from what is no browser, and from nowhere else', async (t) => {
+  it('is accepted only from this host, trusted origins and non-browsers', async (t) => {
     const { port } = await serveRoutes(
       t,
       { '/ws': { handlers: echo } },
@@ -186,7 +186,7 @@ describe('a handshake', () => {
       [['Origin: http://h', 'Sec-Fetch-Site: same-origin'], 101],
       [['Sec-Fetch-Site: none'], 101],
       [['Referer: http://evil.example/page'], 403],
-      // From an address that is no trusted proxy, what it says of the host does not count.
+      // A forwarded host counts only from a trusted proxy.
       [['Origin: http://evil.example', 'X-Forwarded-Host: evil.example'], 403],
     ]
     for (const [fields, status] of rows) assert.equal(await statusOf(port, '/ws', fields), status, fields.join())
@@ -195,7 +195,7 @@ describe('a handshake', () => {
     assert.deepEqual([status, JSON.parse(body).error], [403, 'forbidden'])
   })
 
-  it('that is wrong gets 400, or 426 with the version there is', async (t) => {
+  it('gets 400 when invalid, or 426 with the supported version', async (t) => {
     const { port } = await serveRoutes(t, { '/ws': { handlers: { open: () => assert.fail() } } })
     const [connection = '', upgrade = '', version = '', key = ''] = handshakeFields
     const rows: [string, string, number][] = [
@@ -215,7 +215,7 @@ describe('a handshake', () => {
     }
   })
 
-  it('to an address that nobody serves, or to a host that is not allowed, gets its error', async (t) => {
+  it('gets the usual error for an unknown path or a host that is not allowed', async (t) => {
     const { port } = await serveRoutes(
       t,
       { '/ws': { handlers: echo }, '/post': { method: 'POST', handlers: echo } },
@@ -229,7 +229,7 @@ describe('a handshake', () => {
     assert.equal(parseAnswer(await exchange(port, other)).status, 400)
   })
 
-  it('to a module that does not load gets 500, and to one that was missing 101 once it is there', async (t) => {
+  it('gets 500 from a broken module, and 101 from a missing one once it exists', async (t) => {
     const routes = ['broken.mjs', 'wrong.mjs', 'late.mjs', 'late.html'].map((action) => {
       return { name: action, url: `/${action}`, action, scope: '' }
     })
@@ -254,7 +254,7 @@ describe('a route', () => {
     assert.deepEqual(seen, [false])
   })
 
-  it('that has both serves both', async (t) => {
+  it('with both serves both', async (t) => {
     const { port, url } = await serveRoutes(t, { '/both': { action: plain, handlers: echo } })
     assert.equal((await request(`${url}/both`)).text, 'plain')
     const client = await openWebSocket(t, port, '/both')
@@ -262,7 +262,7 @@ describe('a route', () => {
     assert.equal(await client.hear(), 'x')
   })
 
-  it('with WebSockets alone answers plain requests with 426, and methods by its record', async (t) => {
+  it('with only WebSockets answers plain requests with 426, and methods by its record', async (t) => {
     const { port, url } = await serveRoutes(t, { '/ws': { method: 'GET', handlers: echo }, '/any': { handlers: echo } })
     const { status, headers } = await request(`${url}/ws`, { headers: { accept: 'application/json' } })
     assert.deepEqual([status, headers.upgrade, headers.connection], [426, 'websocket', 'close, Upgrade'])
@@ -278,7 +278,7 @@ describe('a route', () => {
     assert.equal(old.status, 426)
   })
 
-  it('serves what is no handshake plainly, and the connection serves on', async (t) => {
+  it('serves other upgrades as plain requests, and keeps the connection', async (t) => {
     const read = async (ctx: FullContext): Promise<string> => `${ctx.method} ${await ctx.readText()}`
     const { port } = await serveRoutes(t, { '/both': { action: read, handlers: echo } })
     const [, ...behind] = handshakeFields
@@ -301,7 +301,7 @@ describe('a route', () => {
     assert.deepEqual(answers.map(({ body }) => body), ['GET abc', 'GET '])
   })
 
-  it('loses nothing in silence behind an upgrade that is served plainly, however the bytes come', async (t) => {
+  it('never drops requests silently after an upgrade served plainly, for any chunks', async (t) => {
     const { port } = await serveRoutes(t, { '/:name': { action: (ctx) => ctx.params['name'] } })
     const upgrade = ['Connection: Upgrade', 'Upgrade: h2c']
     const behind = requestText('GET /behind')
@@ -329,7 +329,7 @@ describe('a route', () => {
     }
   })
 
-  it('takes a handshake behind a request that is not answered yet, when its turn has come', async (t) => {
+  it('accepts a pipelined handshake when it is its turn', async (t) => {
     const { port, url, lines } = await serveRoutes(t, {
       '/both': { action: plain, handlers: echo },
       '/wait': { action: (ctx) => ctx.longPoll(ctx.channel('c')) },
@@ -351,7 +351,7 @@ describe('a route', () => {
 })
 
 describe('the pools', () => {
-  it('refuse a handshake with 503 when all WebSockets are taken, and take one when one ends', async (t) => {
+  it('refuse a handshake with 503 when all WebSockets are in use, until one ends', async (t) => {
     const { port, url, lines } = await serveRoutes(t, { '/ws': { handlers: echo } }, { 'pool_ws.workers': 2, 'app.env': 'dev' })
     const active = async (): Promise<unknown> => {
       const { pool_ws } = (await request(`${url}/svc-status`)).json() as { pool_ws: unknown }
@@ -371,7 +371,7 @@ describe('the pools', () => {
     assert.deepEqual(await active(), { workers: 2, active: 2, refused: 1, slow: 0 })
   })
 
-  it('let a handshake wait for an HTTP worker, which it gives back, and refuse it when that queue is full', async (t) => {
+  it('queue a handshake for an HTTP worker, release it, and refuse when the queue is full', async (t) => {
     const release: (() => void)[] = []
     const { port, url } = await serveRoutes(
       t,
@@ -399,7 +399,7 @@ describe('the pools', () => {
     assert.equal((await new WebSocketClient(t, port).handshake('/ws')).status, 101)
   })
 
-  it('forget a handshake whose client leaves in the queue', async (t) => {
+  it('forget a queued handshake whose client disconnects', async (t) => {
     const release: (() => void)[] = []
     let opened = 0
     const { port, url, lines } = await serveRoutes(

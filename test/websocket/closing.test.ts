@@ -9,7 +9,7 @@ import { Echo, startWebSocketServer, type TestServer } from './peer.ts'
 
 type Ws = WebSocketConnection<string>
 
-/** A heartbeat that beats only when a test says so. */
+/** A heartbeat that only the test triggers. */
 function stillHeartbeat(): Heartbeat {
   return new Heartbeat(500_000)
 }
@@ -40,7 +40,7 @@ for (const [payload, ending, answer] of [
     assert.deepEqual(frames[1]?.payload, answer)
     assert.deepEqual(await echo.ending(), ending)
     assert.deepEqual(echo.messages, ['last'])
-    assert.deepEqual(server.told, { errors: [], violations: [], closed: [ending[0]], slow: 0 })
+    assert.deepEqual(server.reported, { errors: [], violations: [], closed: [ending[0]], slow: 0 })
     assert.equal(server.heartbeat.size, 0)
   })
 }
@@ -66,14 +66,14 @@ test('closes with code and reason, and ends when the peer has answered', async (
   assert.deepEqual(echo.endings, [[4000, '']])
 })
 
-test('closes with 1000 unless told otherwise', async (t) => {
+test('closes with 1000 by default', async (t) => {
   const server = await startWebSocketServer(t, {})
   const client = await server.connect()
   only(server).close()
   assert.deepEqual((await client.next())?.payload, closing(1000))
 })
 
-test('refuses codes and reasons that may not be sent, in any state', async (t) => {
+test('refuses invalid codes and reasons in any state', async (t) => {
   const server = await startWebSocketServer(t, {})
   const client = await server.connect()
   const ws = only(server)
@@ -87,7 +87,7 @@ test('refuses codes and reasons that may not be sent, in any state', async (t) =
   client.socket.destroy()
 })
 
-test('ends with 1006 when the client leaves without a word', async (t) => {
+test('ends with 1006 when the client disconnects without a Close frame', async (t) => {
   for (const leave of ['destroy', 'resetAndDestroy', 'end'] as const) {
     const echo = new Echo()
     const server = await startWebSocketServer(t, echo)
@@ -96,11 +96,11 @@ test('ends with 1006 when the client leaves without a word', async (t) => {
     client.socket[leave]()
     assert.deepEqual(await echo.ending(), [1006, ''], leave)
     assert.equal(only(server).isOpen, false)
-    assert.deepEqual(server.told, { errors: [], violations: [], closed: [1006], slow: 0 })
+    assert.deepEqual(server.reported, { errors: [], violations: [], closed: [1006], slow: 0 })
   }
 })
 
-test('ends with 1006 when the client leaves after half a message', async (t) => {
+test('ends with 1006 when the client disconnects after half a message', async (t) => {
   const echo = new Echo()
   const server = await startWebSocketServer(t, echo)
   const client = await server.connect()
@@ -134,7 +134,7 @@ test('cuts a peer that does not answer a close frame within the close time-out',
   assert.deepEqual(await echo.ending(), [1006, ''])
 })
 
-test('cuts a peer that answers and keeps the connection, with the code that it gave', async (t) => {
+test('cuts a peer that answers but keeps the connection, with its code', async (t) => {
   const echo = new Echo()
   const heartbeat = stillHeartbeat()
   const server = await startWebSocketServer(t, echo, { heartbeat })
@@ -149,7 +149,7 @@ test('cuts a peer that answers and keeps the connection, with the code that it g
   client.socket.destroy()
 })
 
-test('lets a client that goes on sending see why it was refused', async (t) => {
+test('delivers the reason to a refused client that keeps sending', async (t) => {
   const echo = new Echo()
   const server = await startWebSocketServer(t, echo, { maxMessageBytes: 1000 })
   const client = await server.connect()
@@ -161,7 +161,7 @@ test('lets a client that goes on sending see why it was refused', async (t) => {
   assert.deepEqual((await echo.ending())?.[0], 1009)
 })
 
-test('keeps to the code of its own when the peer breaks the protocol while closing', async (t) => {
+test('keeps its code when the peer breaks the protocol while closing', async (t) => {
   const echo = new Echo()
   const server = await startWebSocketServer(t, echo)
   const client = await server.connect()
@@ -170,7 +170,7 @@ test('keeps to the code of its own when the peer breaks the protocol while closi
   client.send({ opcode: 3 })
   assert.deepEqual(await client.rest(), [])
   assert.deepEqual(await echo.ending(), [1006, ''])
-  assert.deepEqual(server.told.violations.map(({ code }) => code), [1002])
+  assert.deepEqual(server.reported.violations.map(({ code }) => code), [1002])
 })
 
 test('closes 100 connections with 1001 when the server stops', async (t) => {
@@ -183,8 +183,8 @@ test('closes 100 connections with 1001 when the server stops', async (t) => {
     client.send({ opcode: 8, payload: closing(1001) })
   }
   await Promise.all(clients.map(({ socket }) => (socket.closed ? undefined : once(socket, 'close'))))
-  await until(() => server.told.closed.length === 100)
-  assert.ok(server.told.closed.every((code) => code === 1001))
+  await until(() => server.reported.closed.length === 100)
+  assert.ok(server.reported.closed.every((code) => code === 1001))
   assert.equal(server.heartbeat.size, 0)
 })
 
@@ -208,5 +208,5 @@ test('lets the application close, send and terminate from within its handlers', 
   client.send({ opcode: 1 })
   assert.deepEqual(await echo.ending(), [1006, ''])
   await client.rest()
-  assert.deepEqual(server.told, { errors: [], violations: [], closed: [1006], slow: 0 })
+  assert.deepEqual(server.reported, { errors: [], violations: [], closed: [1006], slow: 0 })
 })

@@ -13,7 +13,7 @@ import { until } from '../support/until.ts'
 import { clientFrame } from './frames.ts'
 import { handshakeText, openWebSocket, serveRoutes } from '../support/websocket.ts'
 
-it('sends over TLS what open sends', async (t) => {
+it('sends messages of open over TLS', async (t) => {
   const { cert, key } = makeCertificate(temporaryFolder(), 'tls')
   const { port } = await serveRoutes(
     t,
@@ -28,7 +28,7 @@ it('sends over TLS what open sends', async (t) => {
   await until(() => text.endsWith('hello'))
 })
 
-it('ends when its client sent an end during open', async (t) => {
+it('ends when its client half-closes during open', async (t) => {
   const opening: { done?: () => void; socket?: Socket } = {}
   const endings: number[] = []
   const handlers: WebSocketHandlers<FullContext> = {
@@ -47,7 +47,7 @@ it('ends when its client sent an end during open', async (t) => {
   assert.deepEqual(endings, [1006])
 })
 
-it('hears nothing more of a peer that does not read, until it reads again', async (t) => {
+it('stops reading from a peer that does not read, until it reads again', async (t) => {
   const count = 24
   const payload = Buffer.alloc(1_000_000, 'x')
   let heard = 0
@@ -80,10 +80,10 @@ interface Status {
   readonly requests: { readonly active: number }
 }
 
-describe('a handshake behind an answer that said Connection: close', () => {
+describe('a handshake after a response with Connection: close', () => {
   const frames = Buffer.concat(Array.from({ length: 20 }, () => clientFrame({ opcode: 2, payload: Buffer.alloc(60_000, 1) })))
 
-  /** A server on whose `/ws` nothing may be opened. Returns a client that is there when the server has ended its side. */
+  /** A server whose `/ws` must not be opened. Returns a client that stays when the server has ended its side. */
   async function serveNobody(t: TestContext) {
     const server = await serveRoutes(
       t,
@@ -101,7 +101,7 @@ describe('a handshake behind an answer that said Connection: close', () => {
     return { ...server, client, errors, ended }
   }
 
-  it('is passed over: the answer comes whole, then an orderly end, though its client sends on', async (t) => {
+  it('is ignored: the response is complete and the end orderly, although the client keeps sending', async (t) => {
     const { client, errors, ended, lines, url } = await serveNobody(t)
     await client.send(requestText('POST /unread', ['Transfer-Encoding: chunked'], '3\r\nabc\r\n'))
     const [answer] = await client.answers(1)
@@ -124,7 +124,7 @@ describe('a handshake behind an answer that said Connection: close', () => {
     ['with frames', Buffer.concat([Buffer.from(handshakeText('/ws')), frames])],
   ]
   for (const [what, bytes] of behind) {
-    it(`is passed over when it comes with the request, in a stop: ${what}`, async (t) => {
+    it(`is ignored when it arrives with the request during a stop: ${what}`, async (t) => {
       const { app, client, errors, ended, lines } = await serveNobody(t)
       await client.send(requestText('GET /unread'))
       await client.answers(1)

@@ -19,7 +19,7 @@ for (const length of lengths) {
 }
 
 for (const length of lengths) {
-  test(`reads the header of a client's frame with ${length} bytes once it is whole`, () => {
+  test(`reads the header of a client's frame with ${length} bytes once it is complete`, () => {
     const bytes = clientFrame({ opcode: 2, payload: Buffer.alloc(length), final: length % 2 === 0 })
     const header = new FrameHeader()
     const size = bytes.length - length
@@ -34,7 +34,7 @@ for (const length of lengths) {
   })
 }
 
-test('reads a length of 2^53 - 1, and takes a greater one for endless', () => {
+test('reads a length of 2^53 - 1, and a greater one as Infinity', () => {
   const header = new FrameHeader()
   assert.ok(readHeader(clientFrame({ opcode: 2, length: 2n ** 53n - 1n }), 0, header))
   assert.equal(header.length, Number.MAX_SAFE_INTEGER)
@@ -72,7 +72,7 @@ for (const [what, fields, message] of violations) {
   })
 }
 
-test('refuses what is wrong in the first two bytes before the rest is there', () => {
+test('refuses invalid first bytes before the rest arrives', () => {
   for (const [what, fields] of violations.slice(0, 23)) {
     assert.throws(() => readHeader(clientFrame(fields).subarray(0, 2), 0, new FrameHeader()), { code: 1002 }, what)
   }

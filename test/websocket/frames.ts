@@ -1,4 +1,4 @@
-/** Frames as a client writes and reads them, byte by byte: an implementation of its own to test against. */
+/** Frames as a client writes and reads them: an independent implementation to test against. */
 
 export interface FrameFields {
   readonly opcode: number
@@ -8,9 +8,9 @@ export interface FrameFields {
   readonly reserved?: number
   /** Four bytes; undefined: not masked. */
   readonly mask?: readonly number[] | undefined
-  /** The bytes that the length takes besides the first: 0, 2 or 8; the shortest unless given. */
+  /** The extra bytes of the length: 0, 2 or 8; by default the shortest. */
   readonly lengthBytes?: 0 | 2 | 8
-  /** What the header says; the payload's length unless given. */
+  /** The length in the header; by default the payload's. */
   readonly length?: bigint | number
 }
 
@@ -41,7 +41,7 @@ export function closing(code: number, reason: string | Uint8Array = ''): Buffer 
   return Buffer.concat([Buffer.from([code >> 8, code & 0xff]), Buffer.from(reason)])
 }
 
-/** Takes the first frame of a server off `bytes`. Returns it with the rest; undefined when it is not there in whole. */
+/** Reads the first frame of a server in `bytes`. Returns it with the rest; undefined when it is incomplete. */
 export function takeFrame(bytes: Buffer): { readonly frame: ReceivedFrame; readonly rest: Buffer } | undefined {
   if (bytes.length < 2) return undefined
   const [first = 0, second = 0] = bytes

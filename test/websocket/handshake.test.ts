@@ -11,13 +11,13 @@ const fields: Readonly<Record<string, string>> = {
   'sec-websocket-key': sampleKey,
 }
 
-/** A good handshake but for what is given; `undefined` takes a field out. */
+/** A valid handshake with these changes; `undefined` removes a field. */
 function handshake(changes: Readonly<Record<string, string | undefined>>): Parameters<typeof checkHandshake>[0] {
   const { method = 'GET', httpVersion = '1.1', ...headers } = { ...fields, ...changes }
   return { method, httpVersion, header: (name) => headers[name as keyof typeof headers] }
 }
 
-test('answers the sample of RFC 6455 as it says', () => {
+test('answers the sample of RFC 6455', () => {
   assert.equal(checkHandshake(handshake({})), 's3pPLMBiTxaQ9kYGzzhZRbK+xOo=')
 })
 
@@ -55,13 +55,13 @@ for (const [changes, message] of [
   [{ 'sec-websocket-key': 'dGhlIHNhbXBsZS!ub25jZQ==' }, /16 bytes/],
   [{ 'sec-websocket-key': ` ${sampleKey}` }, /16 bytes/],
 ] as const) {
-  test(`refuses a handshake with ${JSON.stringify(changes)} as 400`, () => {
+  test(`refuses a handshake with ${JSON.stringify(changes)} with 400`, () => {
     assert.throws(() => checkHandshake(handshake(changes)), { status: 400, code: 'bad_handshake', message })
   })
 }
 
 for (const version of [undefined, '', '8', '14', '13, 13']) {
-  test(`refuses version ${version} as 426 and names its own`, () => {
+  test(`refuses version ${version} with 426 and names the supported one`, () => {
     assert.throws(() => checkHandshake(handshake({ 'sec-websocket-version': version })), {
       status: 426,
       code: 'upgrade_required',

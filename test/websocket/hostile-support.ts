@@ -1,4 +1,4 @@
-// A server that echoes to clients which do what they should not, and what shows that nothing of them is left.
+// An echo server for misbehaving clients, and a check that they leave nothing behind.
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { FullContext } from '../support/context.ts'
@@ -15,7 +15,7 @@ interface WebSocketStatus {
   readonly slow: number
 }
 
-/** A server with an echo at `/ws`; `clean` shows that nothing of its WebSockets is left. */
+/** A server with an echo at `/ws`; `clean` checks that no WebSocket is left. */
 export async function serveEcho(
   t: TestContext,
   config: Readonly<Record<string, unknown>> = {},

@@ -5,7 +5,7 @@ import { openWebSocket } from '../support/websocket.ts'
 import { clientFrame } from './frames.ts'
 import { serveEcho } from './hostile-support.ts'
 
-it('a client that sends pings without reading the pongs is answered with the last of them', async (t) => {
+it('a client that sends pings without reading gets only the last pong', async (t) => {
   const { port, clean } = await serveEcho(t)
   const client = await openWebSocket(t, port, '/ws')
   client.socket.pause()

@@ -9,7 +9,7 @@ import { clientFrame, closing, someMask } from './frames.ts'
 import { serveEcho } from './hostile-support.ts'
 
 describe('a message that is too large', () => {
-  it('is refused by its header, before it has come', async (t) => {
+  it('is refused at its header, before it arrives', async (t) => {
     const { port, clean, lines } = await serveEcho(t, { 'pool_ws.max_message_kb': 1024 })
     const client = await openWebSocket(t, port, '/ws')
     client.sendFrames({ opcode: 2, length: 16 * 2 ** 20, payload: 'the beginning' })
@@ -19,7 +19,7 @@ describe('a message that is too large', () => {
     assert.ok(lines().some((line) => line.includes('[worker_ws] WebSocket /ws (r0) of 127.0.0.1: closed with 1009: ')))
   })
 
-  it('is refused also when it comes whole, and in fragments, which ends the connection', async (t) => {
+  it('is refused when complete and in fragments, and ends the connection', async (t) => {
     const { port, clean } = await serveEcho(t, { 'pool_ws.max_message_kb': 1024 })
     const mebibyte = Buffer.alloc(2 ** 20, 'x')
     const whole = await openWebSocket(t, port, '/ws')
@@ -39,7 +39,7 @@ describe('a message that is too large', () => {
     await clean()
   })
 
-  it('of 4 MiB is taken where pool_ws.max_message_kb allows it', async (t) => {
+  it('of 4 MiB is accepted when pool_ws.max_message_kb allows it', async (t) => {
     const { port, clean } = await serveEcho(t, { 'pool_ws.max_message_kb': 4096 }, {
       message: (ws, data) => void ws.send(`${typeof data} ${data.length} ${data.at(-1)}`),
     })
@@ -57,7 +57,7 @@ describe('a message that is too large', () => {
 })
 
 describe('a client that breaks the rules', () => {
-  it('gets the code for it, and the connection ends', async (t) => {
+  it('gets the matching close code, and the connection ends', async (t) => {
     const { port, clean } = await serveEcho(t)
     const rows: [string, Buffer, number][] = [
       ['not masked', clientFrame({ opcode: 1, payload: 'x', mask: undefined }), 1002],
@@ -84,7 +84,7 @@ describe('a client that breaks the rules', () => {
     await clean()
   })
 
-  it('with any bytes does no harm', async (t) => {
+  it('does no harm with any bytes', async (t) => {
     const seeded = new Seeded(5)
     const { port, clean, url } = await serveEcho(t)
     for (let round = 0; round < 60; round++) {
@@ -111,7 +111,7 @@ describe('a client that breaks the rules', () => {
 })
 
 describe('a client that is slow', () => {
-  it('may send a frame byte by byte, and keeps nobody waiting', async (t) => {
+  it('can send a frame byte by byte without blocking others', async (t) => {
     const { port, status, clean } = await serveEcho(t)
     const slow = await openWebSocket(t, port, '/ws')
     const other = await openWebSocket(t, port, '/ws')
@@ -131,7 +131,7 @@ describe('a client that is slow', () => {
     await clean()
   })
 
-  it('and does not read is cut, counted, and told of in the log', async (t) => {
+  it('is cut, counted and logged when it does not read', async (t) => {
     const piece = Buffer.alloc(2 ** 18, 'x')
     const { port, status, clean, lines } = await serveEcho(t, { 'pool_ws.max_message_kb': 16 }, {
       message: async (ws) => {
@@ -156,7 +156,7 @@ describe('a client that is slow', () => {
 })
 
 describe('many clients', () => {
-  it('get what there is, the rest 503, and all is free afterwards however they leave', async (t) => {
+  it('get the available WebSockets, the rest 503, and all are free after any kind of disconnect', async (t) => {
     const { port, status, clean } = await serveEcho(t, { 'pool_ws.workers': 25 })
     const clients = Array.from({ length: 100 }, () => new WebSocketClient(t, port))
     const answers = await Promise.all(clients.map((client) => client.handshake('/ws')))

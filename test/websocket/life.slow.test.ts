@@ -10,8 +10,8 @@ import { until } from '../support/until.ts'
 import { echo, handshakeText, openWebSocket, serveRoutes, WebSocketClient } from '../support/websocket.ts'
 import { activeOn, gate, heldUpMs, linesOf } from './life-support.ts'
 
-describe('a client that leaves', () => {
-  it('before its handshake is answered leaves no request behind that the stop would wait for', async (t) => {
+describe('a client that disconnects', () => {
+  it('before its handshake is answered leaves no request that would block the stop', async (t) => {
     const { app, port, url, lines } = await serveRoutes(t, { '/ws': { handlers: echo } }, { 'app.env': 'dev' })
     for (let round = 0; round < 30; round++) {
       const client = new Connection(t, port)
@@ -24,7 +24,7 @@ describe('a client that leaves', () => {
     await until(async () => (await activeOn(url)) === 1)
     const { requests } = (await request(`${url}/svc-status`)).json() as { requests: { active: number } }
     assert.equal(requests.active, 1)
-    // What was reset before it was read has no line; what was read has one.
+    // A request that was reset before it was read has no line; one that was read has a line.
     const opened = linesOf('worker_ws', lines()).filter((line) => line.endsWith(': open')).length
     assert.equal(lines('access.log').filter((line) => line.endsWith('"GET /ws HTTP/1.1" 101')).length, opened)
     const before = performance.now()
@@ -34,7 +34,7 @@ describe('a client that leaves', () => {
 })
 
 describe('the stop', () => {
-  /** Opens WebSockets, the last of which never reads nor answers. */
+  /** Opens WebSockets; the last one neither reads nor answers. */
   async function openSome(t: TestContext, port: number): Promise<WebSocketClient[]> {
     const clients = []
     for (let at = 0; at < 20; at++) clients.push(await openWebSocket(t, port, '/ws'))
@@ -42,7 +42,7 @@ describe('the stop', () => {
     return clients
   }
 
-  it('closes all with 1001, tells the application, and waits half a second for those that do not answer', async (t) => {
+  it('closes all with 1001, notifies the application, and waits half a second for those that do not answer', async (t) => {
     const endings: number[] = []
     const { app, port, lines } = await serveRoutes(t, {
       '/ws': { handlers: { ...echo, close: (_ws, code) => void endings.push(code) } },
@@ -63,7 +63,7 @@ describe('the stop', () => {
     assert.ok(!linesOf('server', lines()).some((line) => line.includes('took longer')))
   })
 
-  it('closes at once what is opened by a handshake that was under way, and what is still opening', async (t) => {
+  it('closes WebSockets of pending handshakes, and those still opening, at once', async (t) => {
     const middle = gate()
     const opening = gate()
     const endings: [number, boolean][] = []
@@ -109,7 +109,7 @@ describe('the stop', () => {
     opening.open()
   })
 
-  it('lets WebSockets go on and takes new ones during the drain delay', async (t) => {
+  it('keeps WebSockets and accepts new ones during the drain delay', async (t) => {
     const { app, port, lines } = await serveRoutes(t, { '/ws': { handlers: echo } }, { 'server.drain_delay_s': 1 })
     const old = await openWebSocket(t, port, '/ws')
     const before = performance.now()

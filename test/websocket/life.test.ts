@@ -17,7 +17,7 @@ import { clientFrame } from './frames.ts'
 import { activeOn, gate, heldUpMs, linesOf } from './life-support.ts'
 
 describe('a WebSocket', () => {
-  it('takes messages that come with the handshake, in their order', async (t) => {
+  it('receives messages that arrive with the handshake, in order', async (t) => {
     const { port } = await serveRoutes(t, { '/ws': { handlers: echo } })
     const long = 'x'.repeat(100_000)
     const texts = ['one', '', 'two', long, 'three']
@@ -34,7 +34,7 @@ describe('a WebSocket', () => {
     for (const text of texts) assert.equal(await split.hear(), text)
   })
 
-  it('has params and query in the context of open, and a state of its own', async (t) => {
+  it('has params and query in the context of open, and its state', async (t) => {
     const { port } = await serveRoutes(t, {
       '/rooms/:room/*rest': {
         handlers: {
@@ -119,9 +119,9 @@ describe('a WebSocket', () => {
       client.socket.end()
       await until(() => linesOf('error', lines()).some((line) => line.includes(`/ws/${what} `)))
     }
-    const told = linesOf('error', lines())
+    const reported = linesOf('error', lines())
     assert.deepEqual(
-      told.map((line) => withoutRequestId(line.replace('[ERROR] [error] ', ''))),
+      reported.map((line) => withoutRequestId(line.replace('[ERROR] [error] ', ''))),
       ['open', 'open-later', 'message', 'message-later', 'close', 'close-later'].map(
         (what) => `WebSocket /ws/${what} (r0) of 127.0.0.1: a WebSocket handler failed`,
       ),
@@ -130,7 +130,7 @@ describe('a WebSocket', () => {
     await until(async () => (await activeOn(url)) === 0)
   })
 
-  it('has one access line, of the handshake, and lines of its own for open, close and what breaks the protocol', async (t) => {
+  it('has one access line, for the handshake, and log lines for open, close and protocol errors', async (t) => {
     const { port, url, lines } = await serveRoutes(t, { '/ws': { handlers: echo } }, { 'app.env': 'dev' })
     const client = await openWebSocket(t, port, '/ws?secret=1')
     client.say('hello')
@@ -151,7 +151,7 @@ describe('a WebSocket', () => {
     assert.deepEqual([requests.errors, requests.active], [0, 1])
   })
 
-  it('aborts the signal of its context when it ends, and not before', async (t) => {
+  it('aborts the signal of its context only when it ends', async (t) => {
     const signals: AbortSignal[] = []
     const handlers: WebSocketHandlers<FullContext> = { ...echo, open: (_ws, ctx) => void signals.push(ctx.signal) }
     const { port } = await serveRoutes(t, { '/ws': { handlers } })
@@ -165,7 +165,7 @@ describe('a WebSocket', () => {
     await aborted
   })
 
-  it('goes on with its handlers after a reload, and a new one has the new ones', async (t) => {
+  it('keeps its handlers after a reload, and a new one gets the new handlers', async (t) => {
     const route = [{ name: 'ws', url: '/ws', action: 'ws.mjs', scope: '' }]
     const source = (name: string): string =>
       `export const websocket = { message: (ws) => ws.send('${name}') }`
@@ -187,7 +187,7 @@ describe('a WebSocket', () => {
     assert.equal((await new WebSocketClient(t, port).handshake('/ws')).status, 404)
   })
 
-  it('works over TLS, where only pages of TLS pass', async (t) => {
+  it('works over TLS, and accepts only pages of TLS', async (t) => {
     const { cert, key } = makeCertificate(temporaryFolder(), 'tls')
     const { port } = await serveRoutes(
       t,
@@ -229,7 +229,7 @@ describe('a WebSocket', () => {
   })
 })
 
-describe('a client that leaves', () => {
+describe('a client that disconnects', () => {
   const ways: readonly (readonly [string, (socket: Socket) => void])[] = [
     ['with an end', (socket) => void socket.end()],
     ['with a reset', (socket) => void socket.resetAndDestroy()],
@@ -264,7 +264,7 @@ describe('a client that leaves', () => {
     })
   }
 
-  it('with a reset during open is closed with 1006, and open goes on to its end', async (t) => {
+  it('with a reset during open is closed with 1006, and open runs to its end', async (t) => {
     const { open, opened } = gate()
     const endings: unknown[] = []
     const { port, url } = await serveRoutes(
@@ -292,7 +292,7 @@ describe('a client that leaves', () => {
     assert.deepEqual(endings[1], ['open', false, false])
   })
 
-  it('after a refused handshake is nobody’s business, also while it still sends', async (t) => {
+  it('after a refused handshake is ignored, even while it still sends', async (t) => {
     const { port, url, lines } = await serveRoutes(t, { '/ws': { handlers: { open: () => assert.fail() } } })
     const piece = Buffer.alloc(3_000_000, 1)
     for (const leave of [() => {}, ...ways.map(([, way]) => way)]) {
@@ -309,7 +309,7 @@ describe('a client that leaves', () => {
 })
 
 describe('the stop', () => {
-  it('is not held up by WebSockets whose peers answer', async (t) => {
+  it('is not delayed by WebSockets whose peers answer', async (t) => {
     const { app, port } = await serveRoutes(t, { '/ws': { handlers: echo } })
     const client = await openWebSocket(t, port, '/ws')
     const before = performance.now()

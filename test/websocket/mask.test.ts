@@ -5,7 +5,7 @@ import { Seeded } from '../support/seeded.ts'
 
 const lengths = [0, 1, 2, 3, 4, 5, 7, 8, 31, 95, 96, 97, 98, 99, 100, 101, 102, 103, 111, 112, 255, 1000]
 
-test('does what the byte-wise rule says, for all lengths and alignments, and touches nothing else', () => {
+test('matches the byte-wise rule for all lengths and alignments, and changes nothing else', () => {
   const random = new Seeded(1)
   for (const length of lengths) {
     for (let from = 0; from < 9; from += 1) {

@@ -14,7 +14,7 @@ function bytesOf(frames: readonly FrameFields[]): Buffer {
 
 for (const length of [0, 1, 125, 126, 127, 128, 65_535, 65_536]) {
   for (const mask of [[0, 0, 0, 0], [1, 2, 3, 4], [255, 254, 253, 252]]) {
-    test(`reads messages of ${length} bytes under the mask ${mask.join('.')}, whole and in pieces`, () => {
+    test(`reads messages of ${length} bytes with the mask ${mask.join('.')}, complete and in pieces`, () => {
       const payload = Buffer.alloc(length, 'Grüße, ')
       if (length === 0 || payload.toString().includes('\ufffd')) payload.fill('x')
       const bytes = bytesOf([{ opcode: 2, payload, mask }, { opcode: 1, payload, mask }])
@@ -91,7 +91,7 @@ const sequences: readonly (readonly [string, readonly FrameFields[], readonly st
 ]
 
 for (const [what, frames, expected] of sequences) {
-  test(`reads ${what}, wherever it is cut in three`, () => {
+  test(`reads ${what} in any three pieces`, () => {
     const bytes = bytesOf(frames)
     for (let first = 0; first <= bytes.length; first += 1) {
       for (let second = first; second <= bytes.length; second += 1) {
@@ -102,14 +102,14 @@ for (const [what, frames, expected] of sequences) {
   })
 }
 
-test('refuses a message past the limit by its header alone', () => {
+test('refuses a message past the limit by its header', () => {
   for (const length of [11, 126, 65_536, 2 ** 40, 2n ** 62n]) {
     const header = clientFrame({ opcode: 2, length: BigInt(length) })
     assert.deepEqual(read([header], 10), ['failed 1009'], String(length))
   }
 })
 
-test('grows with what has arrived, not with what was announced', () => {
+test('grows with received bytes, not with the announced length', () => {
   const maxMessageBytes = 16 << 20
   const reader = new MessageReader(maxMessageBytes)
   reader.push(clientFrame({ opcode: 2, length: maxMessageBytes }))
@@ -133,7 +133,7 @@ test('reads a message of a hundred thousand fragments in linear time', () => {
   assert.deepEqual(read([frames], limit), [`text ${'x'.repeat(100_000)}`])
 })
 
-test('hands a long binary message out without a copy and a short one without what came with it', () => {
+test('returns a long binary message without a copy, and a short one without the rest of its chunk', () => {
   const frames = ['short', Buffer.alloc(5000, 'a')].map((payload) => clientFrame({ opcode: 2, payload }))
   const chunk = Buffer.alloc(5019) // Of its own, not a part of a pool that others share.
   Buffer.concat(frames).copy(chunk)
@@ -146,6 +146,6 @@ test('hands a long binary message out without a copy and a short one without wha
   assert.equal(long.buffer === chunk.buffer, true)
 })
 
-test('takes 4000 seeded inputs: no other error, no more memory than the limit, the same however cut', () => {
+test('reads 4000 seeded inputs: no other error, memory within the limit, the same for any cuts', () => {
   checkMessages(4000)
 })

@@ -12,7 +12,7 @@ test('pings after 30 s and cuts after 60; closing takes 2 s at most', () => {
   assert.deepEqual([silentBeats * beatMs, closeBeats * beatMs], [30_000, 2000])
 })
 
-test('pings who is silent, once, and cuts who stays so', async (t) => {
+test('pings a silent peer once, and cuts it when it stays silent', async (t) => {
   const heartbeat = new Heartbeat(1_000_000)
   const echo = new Echo()
   const server = await startWebSocketServer(t, echo, { heartbeat })
@@ -38,7 +38,7 @@ test('pings who is silent, once, and cuts who stays so', async (t) => {
   beat(heartbeat, 1)
   assert.deepEqual(await client.rest(), [])
   assert.deepEqual(await echo.ending(), [1006, ''])
-  assert.equal(server.told.slow, 0)
+  assert.equal(server.reported.slow, 0)
 })
 
 test('pings and cuts by its own timer', async (t) => {
@@ -50,7 +50,7 @@ test('pings and cuts by its own timer', async (t) => {
   assert.deepEqual(await echo.ending(), [1006, ''])
 })
 
-test('cuts nobody whose pongs are not read yet, since open is pending', async (t) => {
+test('does not cut a peer whose pongs are unread because open is pending', async (t) => {
   const heartbeat = new Heartbeat(1_000_000)
   let go = (): void => {}
   const echo = new Echo()

@@ -1,4 +1,4 @@
-/** A WebSocket server over real sockets and a client that speaks in bytes. */
+/** A WebSocket server over real sockets, and a client that sends raw bytes. */
 import { EventEmitter, once } from 'node:events'
 import { createServer } from 'node:http'
 import { connect, type Socket } from 'node:net'
@@ -17,8 +17,8 @@ import { clientFrame, takeFrame, type FrameFields, type ReceivedFrame } from './
 
 export const sampleKey = 'dGhlIHNhbXBsZSBub25jZQ=='
 
-/** What a server was told, in order. */
-export interface Told {
+/** The calls that a server received, in order. */
+export interface Reported {
   readonly errors: unknown[]
   readonly violations: ProtocolError[]
   readonly closed: number[]
@@ -28,10 +28,10 @@ export interface Told {
 export interface TestServer {
   readonly port: number
   readonly heartbeat: Heartbeat
-  readonly told: Told
+  readonly reported: Reported
   /** The connections in order of their opening. */
   readonly connections: WebSocketConnection<string>[]
-  /** A client whose handshake is done. */
+  /** Returns a client after its handshake. */
   connect(extra?: string | Buffer): Promise<TestClient>
 }
 
@@ -44,16 +44,16 @@ export async function startWebSocketServer(
   limits: Limits & { readonly prepare?: (socket: Socket) => void } = {},
 ): Promise<TestServer> {
   const heartbeat = limits.heartbeat ?? new Heartbeat(beatMs)
-  const told: Told = { errors: [], violations: [], closed: [], slow: 0 }
+  const reported: Reported = { errors: [], violations: [], closed: [], slow: 0 }
   const services: WebSocketServices<string> = {
     maxMessageBytes: 1 << 20,
     maxBufferedBytes: 1 << 20,
     ...limits,
     heartbeat,
-    onError: (error) => told.errors.push(error),
-    onProtocolError: (error) => told.violations.push(error),
-    onSlow: () => (told.slow += 1),
-    onClosed: (_ws, code) => told.closed.push(code),
+    onError: (error) => reported.errors.push(error),
+    onProtocolError: (error) => reported.violations.push(error),
+    onSlow: () => (reported.slow += 1),
+    onClosed: (_ws, code) => reported.closed.push(code),
   }
   const connections: WebSocketConnection<string>[] = []
   const server = createServer()
@@ -72,13 +72,13 @@ export async function startWebSocketServer(
     for (const ws of connections) ws.terminate()
   })
   const port = await listen(t, server)
-  return { port, heartbeat, told, connections, connect: (extra) => TestClient.open(port, extra) }
+  return { port, heartbeat, reported, connections, connect: (extra) => TestClient.open(port, extra) }
 }
 
-/** How a connection ended, as its `close` handler was told. */
+/** How a connection ended, from its `close` handler. */
 export type Ending = readonly [code: number, reason: string]
 
-/** Handlers that echo and keep what they were told. */
+/** Handlers that echo and record their calls. */
 export class Echo implements WebSocketHandlers<string> {
   readonly messages: (string | Buffer)[] = []
   readonly endings: Ending[] = []

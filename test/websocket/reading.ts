@@ -1,4 +1,4 @@
-/** Reads bytes as a connection does and says what came of it. */
+/** Reads bytes as a connection does and returns the results. */
 import { closeCodes, ProtocolError, readClosePayload } from '../../lib/websocket/close-code.ts'
 import { opcodes } from '../../lib/websocket/frame.ts'
 import { ControlFrame, MessageReader } from '../../lib/websocket/message-reader.ts'
@@ -31,7 +31,7 @@ export function read(
   return events
 }
 
-/** `bytes` cut at these places. */
+/** `bytes` cut at these offsets. */
 export function cut(bytes: Buffer, places: readonly number[]): Buffer[] {
   return [...places, bytes.length].map((end, at) => bytes.subarray(places[at - 1] ?? 0, end))
 }

@@ -1,11 +1,11 @@
-// What holds for seeded messages and for large frames: for a sample, and for as many as find what is rare.
+// Checks for seeded messages and large frames: for a sample, and for enough to find rare cases.
 import assert from 'node:assert/strict'
 import { MessageReader } from '../../lib/websocket/message-reader.ts'
 import { Seeded } from '../support/seeded.ts'
 import { clientFrame, closing } from './frames.ts'
 import { cut, read } from './reading.ts'
 
-/** Reads so many inputs, whole and in pieces. */
+/** Reads this many inputs, complete and in pieces. */
 export function checkMessages(count: number): void {
   const random = new Seeded(20_240_917)
   const maxMessageBytes = 64
@@ -28,7 +28,7 @@ export function checkMessages(count: number): void {
   }
 }
 
-/** Reads a frame of so many MiB in the pieces of a socket. */
+/** Reads a frame of this many MiB in pieces as from a socket. */
 export function checkLargeFrame(mebibytes: number): void {
   const payload = Buffer.alloc(mebibytes << 20, '0123456789 abcdefghijklmnopqrstuvwxyz')
   for (const opcode of [1, 2]) {
@@ -47,7 +47,7 @@ export function checkLargeFrame(mebibytes: number): void {
   }
 }
 
-/** Frames that mostly are right, with some bits changed and the end cut off now and then. */
+/** Mostly valid frames, with occasional changed bits and a cut end. */
 function randomBytes(random: Seeded): Buffer {
   const frames: Buffer[] = []
   let open = false

@@ -1,7 +1,7 @@
 import { test } from 'node:test'
 import { checkLargeFrame, checkMessages } from './samples-support.ts'
 
-test('takes 100,000 seeded inputs: no other error, no more memory than the limit, the same however cut', () => {
+test('reads 100,000 seeded inputs: no other error, memory within the limit, the same for any cuts', () => {
   checkMessages(100_000)
 })
 

@@ -1,0 +1,12 @@
+/** Where several processes of one server keep sessions, events and limits. */
+import type { Broker } from '../events/broker.ts'
+import type { LimitGroupOptions } from '../protection/limit-rule.ts'
+import type { SessionGroupOptions } from '../session/group.ts'
+
+/** The backends that processes share. An absent one is local to this process. */
+export interface Backends
+  extends Partial<Pick<SessionGroupOptions, 'openStoreHere' | 'openSharedStore'>>,
+    Pick<LimitGroupOptions, 'openBuckets'> {
+  /** Holds the events of channels and queues. */
+  readonly broker?: Broker
+}

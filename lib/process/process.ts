@@ -1,0 +1,129 @@
+/**
+ * Signals, uncaught errors and exit statuses of a process of the server.
+ *
+ * The command line sets these handlers, not the app, so that a program that embeds the server keeps control of its
+ * process.
+ */
+import { reasonOf } from '../base/reason.ts'
+import { MissingRoomError } from '../config/load-room.ts'
+import { MiddlewareError } from '../modules/middleware-config.ts'
+import { ConfigError } from '../config/load.ts'
+import type { Config } from '../config/table.ts'
+import { ReloadError } from '../control/commands.ts'
+import type { Change } from '../base/ports.ts'
+import type { ModuleLogger } from '../log/logger.ts'
+import type { PassedToProcess } from '../systemd/service.ts'
+
+/** Exit statuses: stopped on request, failed at run time, wrong usage, wrong configuration (sysexits.h EX_CONFIG). */
+export const exitStatus = { ok: 0, failed: 1, usage: 2, config: 78 } as const
+
+/** The actions for signals, which differ between one process and several. */
+interface SignalActions {
+  /** Begins to stop gracefully. */
+  readonly stop: () => unknown
+  /** Kills what the exit of this process would leave running. */
+  readonly kill?: () => void
+  readonly reopenLogs: () => unknown
+  /** Executes a command of SIGHUP. */
+  readonly apply: (type: 'certificates.reload' | 'routes.reload') => unknown
+  /** Records a change made by a signal. */
+  readonly audit: (change: Change) => void
+  /** Logs the failure of an action. */
+  readonly failed: (signal: NodeJS.Signals, error: unknown) => void
+}
+
+/** Starts to handle the signals. On SIGHUP every action runs, even if a previous one fails. */
+export function handleSignals(log: ModuleLogger, notifier: PassedToProcess['notifier'], actions: SignalActions): void {
+  const { stop, kill, reopenLogs, apply, audit, failed } = actions
+  let stopping = false
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (stopping) {
+        log.warn(`${signal} again: exiting at once`)
+        kill?.()
+        process.exit(exitStatus.failed)
+      }
+      stopping = true
+      log.info(`${signal}: stopping`)
+      audit({ by: signal, what: 'stop requested' })
+      void doEach(signal, [stop])
+    })
+  }
+  process.on('SIGHUP', async () => {
+    notifier?.reloading()
+    const reloads = (['certificates.reload', 'routes.reload'] as const).map((type) => () => apply(type))
+    const failures = await doEach('SIGHUP', [reopenLogs, ...reloads])
+    audit({ by: 'SIGHUP', what: failures === 0 ? 'routes and certificates reloaded' : 'reload refused' })
+    notifier?.reloaded(failures === 0 ? 'reloaded' : 'the last reload failed, so the old state is in use: see the log')
+  })
+  process.on('SIGUSR2', () => void doEach('SIGUSR2', [reopenLogs]))
+
+  /** @returns the number of failures */
+  async function doEach(signal: NodeJS.Signals, steps: readonly (() => unknown)[]): Promise<number> {
+    let failures = 0
+    for (const step of steps) {
+      try {
+        await step()
+      } catch (error) {
+        failures += 1
+        failed(signal, error)
+      }
+    }
+    return failures
+  }
+}
+
+/** The log of a process, with or without an app. */
+interface ProcessLog {
+  readonly log: (module: string) => ModuleLogger
+  readonly config: Config
+  readonly closeLogs: () => void
+}
+
+/**
+ * Logs an uncaught error and exits: the state of the process is then unknown.
+ * @param isHarmless whether to ignore an error
+ */
+export function handleUncaught(log: ProcessLog, isHarmless: (error: unknown) => boolean = () => false): void {
+  process.on('uncaughtException', (error: unknown, origin) => {
+    if (isHarmless(error)) return
+    logFatal(log, 'error', `${origin}: ${reasonOf(error)}`, error)
+    process.exit(exitStatus.failed)
+  })
+  process.on('exit', () => log.closeLogs())
+}
+
+/** Logs why the server ends; on standard error too if the log does not go to the console. */
+export function logFatal(
+  { log, config }: Pick<ProcessLog, 'log' | 'config'>,
+  module: string,
+  message: string,
+  thrown: unknown,
+): void {
+  log(module).fatal(message, { thrown })
+  if (!config['log.console']) process.stderr.write(`${message}\n`)
+}
+
+/** The errors of exit status 78: a configuration, route or middleware file is wrong, or a room is missing. */
+const fileErrors = [ConfigError, MiddlewareError, ReloadError, MissingRoomError]
+
+/** Returns whether an error ends the process with exit status 78. */
+export function isFileError(error: unknown): error is Error {
+  return fileErrors.some((kind) => error instanceof kind)
+}
+
+/**
+ * Returns whether the message of a start error explains to the operator what to change, as for a port in use. A stack
+ * trace would obscure it.
+ */
+export function isOfOperator(error: unknown): boolean {
+  if (isFileError(error)) return true
+  const cause = error instanceof Error ? (error.cause as NodeJS.ErrnoException | undefined) : undefined
+  return ['listen', 'bind', 'getaddrinfo'].includes(cause?.syscall ?? '')
+}
+
+/** Returns the message of a file error, after a line for each unknown key of the configuration. */
+export function textOfFileError(error: Error): string {
+  const warnings = error instanceof ConfigError ? error.warnings : []
+  return `${warnings.map((warning) => `warning: ${warning}\n`).join('')}${error.message}\n`
+}

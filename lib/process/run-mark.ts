@@ -1,0 +1,91 @@
+/**
+ * A file in `paths.cache` that exists while the server serves. The next start finds it if this run did not stop
+ * cleanly: after a kill or a power failure, which leave no line in the log, or a crash.
+ *
+ * Surprise: its process id may belong to another process after a boot or in a container, where ids restart. A run with
+ * the id of this process, or started before the boot, has ended.
+ */
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { hostname, uptime } from 'node:os'
+import { dirname, join } from 'node:path'
+import { isObject } from '../base/object.ts'
+
+/** The run recorded in the file. */
+interface Run {
+  readonly pid: number
+  readonly host: string
+  /** Milliseconds since 1970. */
+  readonly startedAtMs: number
+}
+
+/** The tolerance of the boot time, in milliseconds. */
+const bootToleranceMs = 5000
+
+/** The mark of a server. If the folder cannot be written, there is no mark, and no error. */
+export class RunMark {
+  readonly #file: string
+  #isMarked = false
+
+  /** @param folder `paths.cache`, absolute */
+  constructor(folder: string) {
+    this.#file = join(folder, 'running')
+  }
+
+  /**
+   * Removes the mark of the last run.
+   * @returns a line for the log if that run did not stop cleanly
+   */
+  takeLast(): string | undefined {
+    const last = this.#read()
+    if (last === undefined || last.host !== hostname() || isRunning(last)) return undefined
+    rmSync(this.#file, { force: true })
+    const since = new Date(last.startedAtMs).toISOString()
+    return `the last run, process ${last.pid} since ${since}, did not stop cleanly: it crashed or was killed, or the `
+      + 'machine went down; earlier FATAL lines, and the journal, may show why'
+  }
+
+  /** Marks this run, unless another server has a mark. */
+  begin(): void {
+    if (this.#read() !== undefined) return
+    const run: Run = { pid: process.pid, host: hostname(), startedAtMs: Date.now() }
+    this.#isMarked = attempt(() => {
+      mkdirSync(dirname(this.#file), { recursive: true, mode: 0o700 })
+      writeFileSync(this.#file, `${JSON.stringify(run)}\n`, { mode: 0o600 })
+    })
+  }
+
+  /** Removes the mark: this run stops cleanly. */
+  end(): void {
+    if (this.#isMarked) attempt(() => rmSync(this.#file, { force: true }))
+  }
+
+  /** @returns undefined when there is no mark, or an unreadable one */
+  #read(): Run | undefined {
+    let run: unknown
+    attempt(() => (run = JSON.parse(readFileSync(this.#file, 'utf8'))))
+    if (!isObject(run)) return undefined
+    const { pid, host, startedAtMs } = run
+    if (typeof pid !== 'number' || typeof host !== 'string' || typeof startedAtMs !== 'number') return undefined
+    return Number.isInteger(pid) && pid > 0 && Math.abs(startedAtMs) < 8.64e15 ? { pid, host, startedAtMs } : undefined
+  }
+}
+
+function isRunning({ pid, startedAtMs }: Run): boolean {
+  const bootedAtMs = Date.now() - uptime() * 1000
+  if (pid === process.pid || startedAtMs < bootedAtMs - bootToleranceMs) return false
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM' // It runs as another user.
+  }
+}
+
+/** @returns whether it succeeded */
+function attempt(work: () => void): boolean {
+  try {
+    work()
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict'
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { createPasswordCheck } from '../../lib/access/password.ts'
+import { passwd } from '../../lib/commands/passwd.ts'
+import { loadConfig } from '../../lib/config/load.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+const check = createPasswordCheck()
+
+interface Ran {
+  readonly status: number
+  readonly out: string
+  readonly problem: string
+  /** The values that raw mode of the terminal was set to. */
+  readonly raw: readonly boolean[]
+}
+
+/** Runs the command on a file with typed or piped input. */
+async function run(file: string, typed: readonly (string | Buffer)[], isTerminal = false): Promise<Ran> {
+  const seen = { out: '', problem: '', raw: [] as boolean[] }
+  const input = Object.assign(
+    Readable.from(oneByOne(typed)),
+    isTerminal ? { isTTY: true, setRawMode: (on: boolean) => seen.raw.push(on) } : {},
+  )
+  const status = await passwd(file, async () => loadConfig(file), {
+    input,
+    out: (text) => void (seen.out += text),
+    problem: (text) => void (seen.problem += text),
+  })
+  return { status, ...seen }
+}
+
+/** Emits chunks with time for prompts in between. */
+async function* oneByOne(typed: readonly (string | Buffer)[]): AsyncGenerator<Buffer> {
+  for (const part of typed) {
+    yield Buffer.from(part)
+    await setTimeout(10)
+  }
+}
+
+function fileIn(text?: string): string {
+  const file = join(temporaryFolder(), 'svc.json')
+  if (text !== undefined) writeFileSync(file, text)
+  return file
+}
+
+test('creates a file, only for its owner, from three lines of standard input', async () => {
+  const file = fileIn()
+  const ran = await run(file, ['ann\nsec', 'ret\nsecret\n'])
+  assert.deepEqual(ran, { status: 0, out: `Saved in ${file}. Restart a server that uses it.\n`, problem: '', raw: [] })
+  const { config } = loadConfig(file)
+  assert.equal(config['admin.user'], 'ann')
+  assert.equal(config['admin.password'], '5ebe2294ecd0e0f08eab7690d2a6ee69')
+  assert.match(config['admin.secret'], /^[0-9a-f]{32}$/)
+  assert.equal(config.app_key, '')
+  assert.equal(statSync(file).mode & 0o7777, 0o600)
+})
+
+test('changes only name, hash and secret of a file', async () => {
+  const file = fileIn('{"mine": 1, "admin": {"user": "old", "secret": "old"}, "app_key": "key"}')
+  chmodSync(file, 0o640)
+  assert.equal((await run(file, ['ann\r\nsecret\r\nsecret\r\n\r\n'])).status, 0)
+  const { mine, admin, app_key } = JSON.parse(readFileSync(file, 'utf8')) as Record<string, Record<string, string>>
+  assert.deepEqual([mine, app_key, admin?.['user']], [1, 'key', 'ann'])
+  assert.notEqual(admin?.['secret'], 'old')
+  assert.equal(statSync(file).mode & 0o7777, 0o640)
+})
+
+test('hashes with scrypt if the file requires it', async () => {
+  const file = fileIn('{"admin": {"hardened": true}}')
+  assert.equal((await run(file, ['ann\nsecret\nsecret'])).status, 0)
+  const { config } = loadConfig(file)
+  assert.match(config['admin.password'], /^scrypt\$/)
+  assert.equal(Buffer.from(config['admin.secret'], 'base64url').length, 32)
+  assert.equal(await check.matches('secret', config['admin.password']), true)
+})
+
+const wrong: [lines: string, problem: string][] = [
+  ['', 'Standard input must have three lines: the name, the password, and the password again'],
+  ['ann\nsecret\n', 'Standard input must have three lines: the name, the password, and the password again'],
+  ['ann\nsecret', 'Standard input must have three lines: the name, the password, and the password again'],
+  ['ann\nsecret\nsecret\nmore', 'Standard input must have three lines: the name, the password, and the password again'],
+  ['\nsecret\nsecret\n', 'Username cannot be empty'],
+  ['ann\n12345\n12345\n', 'Password must be at least 6 characters'],
+  ['ann\nsecret\nSecret\n', 'Passwords do not match'],
+]
+
+for (const [lines, problem] of wrong) {
+  test(`refuses standard input ${JSON.stringify(lines)} as wrong usage`, async () => {
+    const file = fileIn()
+    assert.deepEqual(await run(file, [lines]), { status: 2, out: '', problem: `${problem}\n`, raw: [] })
+    assert.equal(existsSync(file), false)
+  })
+}
+
+test('reports problems of the configuration without a prompt', async () => {
+  const file = fileIn('{"server": {"port": -1}}')
+  const { status, problem } = await run(file, [])
+  assert.equal(status, 78)
+  assert.match(problem, /server\.port must be 0 to 65535: it is -1/)
+})
+
+test('throws an error that does not concern the configuration', async () => {
+  const load = () => {
+    throw new TypeError('a mistake of ours')
+  }
+  await assert.rejects(passwd('svc.json', load), /a mistake of ours/)
+})
+
+test('reports why it could not save', async () => {
+  const file = join(temporaryFolder(), 'gone', 'svc.json')
+  const { status, problem } = await run(file, ['ann\nsecret\nsecret\n'])
+  assert.equal(status, 1)
+  assert.match(problem, /^Cannot save .*svc\.json: ENOENT.*; the folder does not exist\n$/)
+  mkdirSync(join(file, '..'))
+  assert.equal((await run(file, ['ann\nsecret\nsecret\n'])).status, 0)
+})
+
+// ---- on a terminal ----
+
+test('on a terminal it prompts, and echoes the name but never the password', async () => {
+  const file = fileIn()
+  const { status, problem, raw } = await run(file, ['an', 'n\r', 'secret', '\r', 'secret\r'], true)
+  assert.equal(status, 0)
+  assert.deepEqual(raw, [true, false])
+  assert.equal(loadConfig(file).config['admin.user'], 'ann')
+  assert.doesNotMatch(problem, /s\W*e\W*c/)
+  const [name, ...others] = problem.split('\r\n')
+  assert.match(name ?? '', /Username: .*ann$/)
+  assert.deepEqual(others, ['Password (not shown): ', 'Password again: ', ''])
+})
+
+test('does not echo a password typed before its prompt', async () => {
+  const file = fileIn()
+  const { status, problem } = await run(file, ['ann\rsecret\rsecret\r'], true)
+  assert.equal(status, 0)
+  assert.doesNotMatch(problem, /s\W*e\W*c/)
+})
+
+test('a line can be edited; arrows and other keys do not change it', async () => {
+  const file = fileIn()
+  const [up, home, functionKey] = ['\u001b[A', '\u001b[1;5H', '\u001bOP']
+  const half = Buffer.from('é')
+  const name = ['x\u007f\bann', up, home, functionKey, '\u001bz', '\t', half.subarray(0, 1), half.subarray(1), '\r']
+  const { status } = await run(file, [...name, 'wrong\u0015secret\r', 'secret\n'], true)
+  assert.equal(status, 0)
+  const { config } = loadConfig(file)
+  assert.equal(config['admin.user'], 'anné')
+  assert.equal(await check.matches('secret', config['admin.password']), true)
+})
+
+test('on a terminal it prompts again until the rules are met', async () => {
+  const file = fileIn()
+  const rounds = ['\rsecret\rsecret\r', 'ann\r123\r123\r', 'ann\rsecret\rother1\r', 'ann\rsecret\rsecret\r']
+  const { status, problem } = await run(file, rounds, true)
+  assert.equal(status, 0)
+  assert.deepEqual(
+    [...problem.matchAll(/(Username c|Password m|Passwords d).*/g)].map(([line]) => line),
+    ['Username cannot be empty', 'Password must be at least 6 characters', 'Passwords do not match'],
+  )
+})
+
+const cancelled: [what: string, typed: string[]][] = [
+  ['Ctrl-C at the name', ['an\u0003']],
+  ['Ctrl-D at the password', ['ann\r\u0004']],
+  ['Ctrl-C at the second password', ['ann\rsecret\rsec\u0003']],
+  ['a closed terminal', ['ann\rsecret']],
+  ['a terminal closed within a key sequence', ['ann\u001b[']],
+]
+
+for (const [what, typed] of cancelled) {
+  test(`exits, changes nothing and restores the terminal: ${what}`, async () => {
+    const file = fileIn()
+    const { status, problem, raw } = await run(file, typed, true)
+    assert.deepEqual([status, raw, existsSync(file)], [1, [true, false], false])
+    assert.match(problem, /\r\nNothing was changed\n$/)
+  })
+}
+
+test('Ctrl-D within a line does nothing', async () => {
+  const file = fileIn()
+  assert.equal((await run(file, ['a\u0004nn\rsecret\rsecret\r'], true)).status, 0)
+  assert.equal(loadConfig(file).config['admin.user'], 'ann')
+})
