@@ -1,6 +1,6 @@
 /**
- * How the work of a function grows with its input. Processor time is measured, of this thread where Node can, and not
- * time of the clock, so a busy machine changes little. Of several measurements the least counts, and a row passes as
+ * Measures how the work of a function grows with its input. It measures processor time, of this thread where Node can,
+ * not wall-clock time, so a busy machine matters little. Of several measurements the least counts, and a row passes as
  * soon as one pair of them does.
  */
 
@@ -25,7 +25,7 @@ const attempts = 8
 const mostMicroseconds = 3_000_000
 /** Shorter work is repeated until it has taken this long, in microseconds. */
 const leastMicroseconds = 1500
-/** So much work, in microseconds, is done before the first measurement, for the engine to compile it. */
+/** The warm-up before the first measurement, in microseconds, so that the engine compiles the code. */
 const warmUpMicroseconds = 10_000
 
 /**
