@@ -150,7 +150,7 @@ async function startSentinels(t: TestContext, { port }: RedisServer): Promise<{ 
   for (const own of ports) {
     const file = join(temporaryFolder(), 'sentinel.conf')
     writeFileSync(file, `port ${own}\nbind 127.0.0.1\nsentinel monitor svc 127.0.0.1 ${port} 2\nsentinel down-after-milliseconds svc 1000\nsentinel failover-timeout svc 5000\n`)
-    const child = spawn('redis-sentinel', [file], { stdio: 'ignore' })
+    const child = spawn('redis-server', [file, '--sentinel'], { stdio: 'ignore' })
     t.after(() => child.kill('SIGKILL'))
   }
   const { execFile } = await import('node:child_process')
