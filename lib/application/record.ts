@@ -78,7 +78,7 @@ export function parseRecord(value: unknown, rules: RecordRules): GoodRecord | Ba
   const scope = readText(value, 'scope', problems) ?? ''
   const options = { ...readOptions(value, problems), ...readDocumentation(value, problems) }
   for (const field of Object.keys(value)) {
-    if (!knownFields.includes(field)) warnings.push(unknownField(field))
+    if (!knownFields.includes(field)) warnings.push(unknownField(field, knownFields))
   }
   if (problems.length > 0 || pattern === undefined) return { name, reserved: name.startsWith('svc.'), problems }
   return { record: { name, url: pattern.text, action, method, middleware, scope, ...options }, pattern, warnings }
@@ -128,7 +128,8 @@ function isSummary(text: string): boolean {
   return length > 0 && length <= maxSummaryLength && !controlCharacter.test(text)
 }
 
-function readName(fields: Readonly<Record<string, unknown>>, problems: string[]): string {
+/** Reads the name of a record, of a route or of a job; '' if it is missing. Adds what is wrong to the problems. */
+export function readName(fields: Readonly<Record<string, unknown>>, problems: string[]): string {
   const name = readRequired(fields, 'name', problems)
   if (name.startsWith('svc.')) {
     problems.push(`name must not begin with "svc.", which is for system routes: it is ${quote(name)}`)
@@ -156,7 +157,8 @@ function readPattern(fields: Readonly<Record<string, unknown>>, problems: string
   }
 }
 
-function readAction(fields: Readonly<Record<string, unknown>>, root: string, problems: string[]): string {
+/** Reads the action of a record, of a route or of a job, in the same way. @param root `paths.root`, absolute */
+export function readAction(fields: Readonly<Record<string, unknown>>, root: string, problems: string[]): string {
   const action = readRequired(fields, 'action', problems)
   if (action === '') return action
   if (controlCharacter.test(action)) {
@@ -205,8 +207,9 @@ function unknownMiddleware(name: string, rules: RecordRules): string {
   return `middleware ${quote(name)} is not known${didYouMean(name, rules.middlewareNames?.() ?? [], quote)}`
 }
 
-function unknownField(field: string): string {
-  return `field ${quote(field)} is not known and is ignored${didYouMean(field, knownFields, quote)}`
+/** Returns the warning about an unknown field. @param known the fields that a record may have */
+export function unknownField(field: string, known: readonly string[]): string {
+  return `field ${quote(field)} is not known and is ignored${didYouMean(field, known, quote)}`
 }
 
 function readRequired(fields: Readonly<Record<string, unknown>>, field: string, problems: string[]): string {

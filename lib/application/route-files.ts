@@ -3,21 +3,14 @@
  * or an object with `routes` and the `defaults` of their fields, and perhaps `$schema`, which is for editors.
  *
  * It throws and registers nothing. Valid records and problems are returned together, since a start skips an invalid
- * record and a reload accepts none. A problem with a file as a whole has `index: null`. Names are sorted by UTF-16 code
- * units, so that the order is the same on every machine: `10.json` comes before `2.json`.
+ * record and a reload accepts none. A problem with a file as a whole has `index: null`.
  */
-import { existsSync, readdirSync } from 'node:fs'
-import { join } from 'node:path'
-import { didYouMean } from '../base/nearest.ts'
 import { isObject } from '../base/object.ts'
-import { reasonOf } from '../base/reason.ts'
-import type { ReloadProblem } from '../control/commands.ts'
-import type { JsonNode } from '../json/json-map.ts'
-import { readJsonFile, type JsonFile } from '../json/read-json.ts'
 import { parsePattern, quote } from '../routing/pattern.ts'
 import type { PrefixFormat } from '../routing/registry.ts'
 import type { ErrorFormat } from '../routing/route.ts'
 import { parseRecord, type GoodRecord, type RecordRules } from './record.ts'
+import { RecordFiles, unknownMember } from './record-files.ts'
 
 /** A route file and its valid records, each with its index in the file's array, from 0. */
 interface RouteFile {
@@ -26,20 +19,18 @@ interface RouteFile {
   readonly records: readonly (GoodRecord & { readonly index: number })[]
 }
 
-/** A line and a column, both from 1; empty if unknown. */
-type FilePlace = Pick<ReloadProblem, 'line' | 'column'>
-
-/** The content of a folder of route files. If the folder cannot be read, the problem names it as its file. */
-interface RouteFiles {
-  readonly files: readonly RouteFile[]
+/**
+ * The content of a folder of route files. If the folder cannot be read, the problem names it as its file. A missing
+ * folder alone is not a problem: there are then no routes.
+ */
+class RouteFiles extends RecordFiles {
+  readonly files: RouteFile[] = []
   /** The error formats for the prefixes of the files. */
-  readonly formats: readonly PrefixFormat[]
-  readonly problems: readonly ReloadProblem[]
-  readonly warnings: readonly ReloadProblem[]
-  /** Whether the folder is missing, which alone is not a problem: there are then no routes. */
-  readonly missing: boolean
-  /** Returns the position of a field of a record, or of the record if it lacks the field. */
-  placeOf(file: string, index: number, field: string): FilePlace
+  readonly formats: PrefixFormat[] = []
+
+  constructor(folder: string) {
+    super(folder, 'routes')
+  }
 }
 
 /** The defaults for the fields of a file's records. */
@@ -55,65 +46,17 @@ const replacedFields = ['scope', 'method', 'body_limit_kb', 'request_timeout_s',
 const defaultFields = ['prefix', 'middleware', ...replacedFields]
 
 /**
- * Reads a folder of route files. Folders and files whose name begins with a dot are skipped; a link is followed.
+ * Reads a folder of route files.
  * @param folder `paths.routes`, absolute
  */
 export function readRouteFiles(folder: string, rules: RecordRules): RouteFiles {
-  const found = new Findings()
-  const missing = !existsSync(folder)
-  for (const file of missing ? [] : listFiles(folder, found)) readRouteFile(folder, file, rules, found)
-  const { files, formats, problems, warnings } = found
-  return { missing, files, formats, problems, warnings, placeOf: (...place) => found.placeOf(...place) }
+  const found = new RouteFiles(folder)
+  for (const file of found.list()) readRouteFile(file, rules, found)
+  return found
 }
 
-class Findings {
-  readonly files: RouteFile[] = []
-  readonly formats: PrefixFormat[] = []
-  readonly problems: ReloadProblem[] = []
-  readonly warnings: ReloadProblem[] = []
-  /** Where each name was first given. */
-  readonly places = new Map<string, { readonly file: string; readonly index: number }>()
-  /** The places in the files. */
-  readonly texts = new Map<string, Pick<JsonFile, 'root' | 'placeOf'>>()
-
-  refuseFile(file: string, error: string): void {
-    this.problems.push({ file, index: null, name: '', error })
-  }
-
-  placeOf(file: string, index: number, field: string): FilePlace {
-    const found = this.texts.get(file)
-    if (found === undefined) return {}
-    const { root, placeOf } = found
-    const member = (node: JsonNode | undefined, name: string) => node?.members?.find((one) => one.name === name)
-    const record = (root.items ?? member(root, 'routes')?.value.items)?.[index]
-    const alias = field === 'url' ? 'pattern' : field
-    const given = member(record, field) ?? member(record, alias) ?? member(member(root, 'defaults')?.value, field)
-    const start = given?.start ?? record?.start
-    return start === undefined ? {} : placeOf(start)
-  }
-
-  /** @param error begins with the name of the field that it is about */
-  note(list: ReloadProblem[], problem: Omit<ReloadProblem, 'line' | 'column'> & { readonly index: number }): void {
-    const { file, index, error } = problem
-    const field = error.startsWith('bad pattern') ? 'url' : (/^(?:field )?"?(\w+)/.exec(error)?.[1] ?? '')
-    list.push({ ...problem, ...this.placeOf(file, index, field) })
-  }
-}
-
-function listFiles(folder: string, found: Findings): string[] {
-  try {
-    return readdirSync(folder, { withFileTypes: true })
-      .filter((entry) => entry.name.endsWith('.json') && !entry.name.startsWith('.') && !entry.isDirectory())
-      .map((entry) => entry.name)
-      .sort()
-  } catch (error) {
-    found.refuseFile(folder, `the folder of route files cannot be read: ${reasonOf(error)}: check paths.routes`)
-    return []
-  }
-}
-
-function readRouteFile(folder: string, file: string, rules: RecordRules, found: Findings): void {
-  const value = readJson(folder, file, found)
+function readRouteFile(file: string, rules: RecordRules, found: RouteFiles): void {
+  const value = found.read(file)
   if (value === undefined) return
   if (Array.isArray(value)) return readRecords(file, value, noDefaults, rules, found)
   if (!isObject(value) || !Array.isArray(value['routes'])) {
@@ -132,18 +75,6 @@ function readRouteFile(folder: string, file: string, rules: RecordRules, found: 
   }
   readRecords(file, routes as readonly unknown[], defaults, rules, found)
   if (problems.length > 0) found.files.pop() // Its records were read only for their problems.
-}
-
-function readJson(folder: string, file: string, found: Findings): unknown {
-  try {
-    const read = readJsonFile(join(folder, file), '[] for no routes')
-    if (read === undefined) throw new Error('there is no such file')
-    found.texts.set(file, read)
-    return read.value
-  } catch (error) {
-    found.refuseFile(file, reasonOf(error))
-    return undefined
-  }
 }
 
 /** Checks the defaults of a file by the rules of a record. */
@@ -169,10 +100,6 @@ function readDefaults(given: unknown, rules: RecordRules, problems: string[]): D
   return problems.length > 0 ? noDefaults : { prefix: prefix as string, middleware: middleware as string, fields }
 }
 
-function unknownMember(where: string, name: string, known: readonly string[]): string {
-  return `${where} has an unknown member ${quote(name)}${didYouMean(name, known, quote)}`
-}
-
 function joined(prefix: string, url: string): string {
   if (prefix === '') return url
   return url === '/' ? prefix : prefix + url
@@ -183,7 +110,7 @@ function readRecords(
   values: readonly unknown[],
   defaults: Defaults,
   rules: RecordRules,
-  found: Findings,
+  found: RouteFiles,
 ): void {
   const records: RouteFile['records'][number][] = []
   for (const [index, value] of values.entries()) {
@@ -199,13 +126,7 @@ function readRecords(
       continue
     }
     const { name } = parsed.record
-    const place = found.places.get(name)
-    if (place !== undefined) {
-      const taken = `name ${quote(name)} is taken by ${place.file}, index ${place.index}: names are unique`
-      found.note(found.problems, { file, index, name, error: taken })
-      continue
-    }
-    found.places.set(name, { file, index })
+    if (!found.takeName(file, index, name)) continue
     const { record, pattern, warnings } = parsed
     records.push({ index, record, pattern, warnings })
     for (const error of warnings) found.note(found.warnings, { file, index, name, error })
