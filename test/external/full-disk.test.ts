@@ -4,14 +4,17 @@
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { backUp, inspectDatabase } from '../../lib/data/inspect.ts'
 import { createFileMover } from '../../lib/files/move-file.ts'
+import { addJob, jobNames, openTest } from '../data/support.ts'
 import { logCounts, numberedLines, readNumbers } from '../durability/numbered-lines.ts'
 import { writeFiles } from '../support/application.ts'
 import { launch } from '../support/launch.ts'
 import { request } from '../support/request.ts'
+import { hasSqlite } from '../support/sqlite.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
 
@@ -90,6 +93,41 @@ test('an upload that does not fit on a disk is refused, leaves nothing there, an
   await move(onDisk, 'elsewhere/a.bin')
   await move(inMemory, 'full/a.bin')
   assert.deepEqual([statSync(join(folder, 'elsewhere/a.bin')).size, statSync(join(full, 'a.bin')).size], [1_000_000, 60_000])
+})
+
+test('a database on a full disk: all writes of a turn are rejected, what was committed stays, and it goes on after it', async (t) => {
+  if (!hasSqlite) return assert.throws(() => openTest(t), /paths\.data needs node:sqlite/)
+  const folder = temporaryFolder()
+  const data = join(folder, 'data')
+  mkdirSync(data)
+  const disk = mountDisk(t, data) ?? limitedFiles(process.pid, () => statSync(join(data, 'svc.db-wal')).size)
+  const { database, lines } = openTest(t, data)
+  let rollbacks = 0
+  database.onRollback(() => (rollbacks += 1))
+  const add = (name: string): Promise<unknown>[] =>
+    Array.from({ length: 20 }, (_, at) => database.write(() => addJob(database, `${name} ${at}`, 'x'.repeat(20_000))))
+  await Promise.all(add('before'))
+  for (const round of [1, 2]) {
+    disk.fill()
+    const settled = await Promise.allSettled(add('full'))
+    for (const { reason } of settled as PromiseRejectedResult[]) {
+      assert.match(String(reason), /^DataError: Cannot write \S+\/svc\.db: the disk (?:is full: free some space|reports an error: check)/)
+    }
+    assert.deepEqual([rollbacks, jobNames(database).length], [round, round * 20])
+    const content = inspectDatabase(data)
+    assert.deepEqual([content?.problem, content?.jobsByState.get(0)], [undefined, round * 20])
+    assert.throws(() => backUp(data, join(data, 'copy')), /^DataError: Cannot back up \S+ to \S+: the disk (?:is full|reports an error)/)
+    assert.equal(existsSync(join(data, 'copy')), false)
+    disk.free()
+    await Promise.all(add('after'))
+  }
+  disk.fill()
+  database.close()
+  const again = openTest(t, data)
+  assert.deepEqual([jobNames(again.database).length, again.lines], [60, []])
+  disk.free()
+  again.database.close()
+  assert.deepEqual(lines.map((line) => line.split(' ')[0]).slice(0, 4), ['ERROR', 'INFO', 'ERROR', 'INFO'])
 })
 
 /** A small file system at a folder; undefined where it may not be mounted. */
