@@ -65,6 +65,8 @@ export interface AppOptions {
    * The file descriptor of a listening socket passed to this process, instead of `server.host` and `server.port`.
    */
   readonly listenFd?: number
+  /** The clock of the jobs, in milliseconds since 1970; `Date.now` by default. */
+  readonly now?: () => number
   /** Adds routes before those of the application are loaded; used by `testApp`. */
   readonly addRoutes?: (parts: ApplicationParts) => void
   /** Called when a stop begins, whatever its reason. */
@@ -72,6 +74,9 @@ export interface AppOptions {
   /** What this app shares with the other processes, in one of several. */
   readonly worker?: Worker
 }
+
+/** The part of `server.stop_timeout_s` after which jobs abort, as requests do: the rest is for what follows. */
+const shareOfJobs = 0.9
 
 /** A server. */
 export interface App extends SetupApp {
@@ -187,11 +192,13 @@ class Server implements App {
     this.#shared = this.#openEngine(rooms)
     this.#node = worker === undefined ? this.#openNode() : undefined
     const backends = { ...worker?.backends, ...this.#shared?.openBackends(this.log('error')) }
-    const more = { ...worker, backends, createLive: rooms.live?.createLive }
+    const more = { ...worker, backends, createLive: rooms.live?.createLive, now: options.now }
     const built = new ApplicationParts(loaded, this.#appKey.key, this.log, more)
     this.#built = built
     life.atEnd(() => Promise.all([built.builtIn.sessions.close(), built.endEvents()]))
+    life.atEnd(() => built.jobs.current?.close())
     life.atEnd(() => built.application.stop())
+    this.#stopJobs()
     this.#dev = this.#createDev(rooms)
     life.atStop(() => this.#dev?.stop())
     const metrics = new Metrics()
@@ -237,6 +244,10 @@ class Server implements App {
 
   get queue(): App['queue'] {
     return this.#built.events.queue
+  }
+
+  get enqueue(): App['enqueue'] {
+    return this.#built.jobs.enqueue
   }
 
   get stopping(): boolean {
@@ -333,6 +344,7 @@ class Server implements App {
     if (this.#worker === undefined) await this.#dev?.watch(this.control)
     await this.#worker?.beforeListening(this.faults())
     this.#life.loaded()
+    if (!this.stopping) this.#built.jobs.begin()
     if (this.#announces) this.#panel.announceSetup() // Another process or node may have been set up.
   }
 
@@ -377,6 +389,15 @@ class Server implements App {
     this.#life.atStop(() => node?.stops())
     this.#life.atEnd(() => node?.leave())
     return node
+  }
+
+  /** Jobs end beside the requests, and have as much time. */
+  #stopJobs(): void {
+    const { jobs } = this.#built
+    let stopped: Promise<void> | undefined
+    const timeoutMs = this.#loaded.config['server.stop_timeout_s'] * 1000 * shareOfJobs
+    this.#life.atStop(() => (stopped = jobs.current?.stop(timeoutMs)))
+    this.#life.atEnd(() => stopped)
   }
 
   #createDev({ dev }: Rooms): Dev | undefined {
@@ -426,7 +447,7 @@ class Server implements App {
   }
 
   #createPanel(): ReturnType<typeof createPanel> {
-    const { registry, application, builtIn, describe } = this.#built
+    const { registry, application, builtIn, describe, jobs } = this.#built
     return createPanel({
       loaded: this.#loaded,
       credentials: this.#state.credentials,
@@ -438,6 +459,7 @@ class Server implements App {
       preview: () => application.preview(),
       settings: () => application.settings,
       describe,
+      jobs: () => jobs.current,
       nodes: this.#worker?.nodes ?? this.#node,
       worker: this.#worker,
       scrypt: builtIn.scrypt,

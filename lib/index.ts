@@ -44,5 +44,7 @@ export { ReloadError } from './control/commands.ts'
 export { action } from './validation/action.ts'
 /** Creates schemas for `ctx.validate`. */
 export { fields } from './validation/fields.ts'
+/** Thrown by the action of a job that another try cannot help. */
+export { JobFailed } from './application/job-failed.ts'
 /** An error with an HTTP status, as thrown by `ctx.fail()`. */
 export { HttpError } from './http/errors.ts'

@@ -45,6 +45,43 @@ declare module 'svc' {
     channel(name: string, options?: SourceOptions): Channel
     /** Returns the queue with a name, as `ctx.queue` does. */
     queue(name: string, options?: SourceOptions): Queue
+    /** Adds a job, as `ctx.enqueue` does. */
+    enqueue(name: string, data?: unknown, options?: EnqueueOptions): Promise<string>
+  }
+
+  // ---- jobs ----
+
+  /** The options of `enqueue`. */
+  export interface EnqueueOptions {
+    /** Seconds after which the job is due. */
+    readonly delay_s?: number | undefined
+    /** When the job is due: a Date, or ISO 8601 text with a zone. */
+    readonly at?: Date | string | undefined
+    /** While a job of this name and key waits, no other is added. 1 to 200 characters. */
+    readonly key?: string | undefined
+  }
+
+  /** The action of a job: `export default (async ({ data }) => { ... }) satisfies Job<{ to: string }>`. */
+  export type Job<Data = unknown> = (job: JobContext<Data>) => unknown
+
+  /** The argument of a job's action. Returning ends the job, throwing tries it again. */
+  export interface JobContext<Data = unknown> extends Pick<SetupApp, 'settings' | 'url' | 'channel' | 'queue' | 'enqueue'> {
+    /** What `enqueue` was given; undefined if it was nothing. */
+    readonly data: Data
+    /** The same for all tries. */
+    readonly id: string
+    /** The number of this try, from 1. */
+    readonly attempt: number
+    /** Aborts after `timeout_s`, and when a stop does not wait any longer. */
+    readonly signal: AbortSignal
+    /** The log of module `app`; each line has the job as a field. */
+    readonly log: Logger
+  }
+
+  /** Thrown by the action of a job that another try cannot help: the job is dead at once. */
+  export class JobFailed extends Error {
+    /** @param reason the error of the job, as the panel shows it */
+    constructor(reason: string, options?: ErrorOptions)
   }
 
   // ---- the context ----
@@ -288,6 +325,13 @@ declare module 'svc' {
 
     /** Returns the channel with a name: each of its events goes to all waiting clients. */
     readonly channel: (name: string, options?: SourceOptions) => Channel
+    /**
+     * Adds a job of the job files. Resolves with its id once it is stored; with that of the waiting job if one of this
+     * name and `key` waits.
+     * @param data any JSON, at most 256 KiB
+     * @throws Error, as a rejection, when no job file has the name, and for wrong arguments
+     */
+    readonly enqueue: (name: string, data?: unknown, options?: EnqueueOptions) => Promise<string>
     /** Returns the queue with a name: each of its events goes to one client. */
     readonly queue: (name: string, options?: SourceOptions) => Queue
     /** Replies when there is an event, or with an empty response after the time-out. */
@@ -867,8 +911,34 @@ declare module 'svc' {
   export interface TestApp extends App {
     /** Creates a client with its own cookies. */
     client(): TestClient
+    /** Its jobs. Those that are due have run when a request of a client, or `enqueue`, resolves. */
+    readonly jobs: TestJobs
     /** Stops the application and removes everything that it has written. */
     close(): Promise<void>
+  }
+
+  /** The jobs of an application under test. Their clock stands still. */
+  export interface TestJobs {
+    /** Moves the clock, and runs the jobs that are then due: those with a delay, further tries, schedules. */
+    advance(seconds: number): Promise<void>
+    /** Resolves when no job runs and none is due. */
+    idle(): Promise<void>
+    /** Returns the jobs that wait, run or are dead. */
+    list(): Promise<readonly TestJob[]>
+  }
+
+  /** A job that has not ended. */
+  export interface TestJob {
+    readonly id: string
+    readonly name: string
+    readonly state: 'waiting' | 'running' | 'dead'
+    /** The number of its next, its running or its last try. */
+    readonly attempt: number
+    /** When it is due, or has died, in milliseconds since 1970. */
+    readonly at: number
+    readonly key: string | null
+    /** The last error; '' if it has not failed. */
+    readonly error: string
   }
 
   /** A client of an application under test. It keeps cookies and, like a browser, sends `Origin` and `Referer`. */

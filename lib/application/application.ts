@@ -40,6 +40,16 @@ interface ApplicationOptions<SetupApp> {
   readonly middleware: MiddlewareHost<SetupApp>
   /** Reads the middleware configuration. Throws MiddlewareError. */
   readonly readMiddlewareConfig: () => MiddlewareConfig
+  /** Reads the job files. Rejects with MissingRoomError when an installation without jobs has some. */
+  readonly prepareJobs: () => Promise<PreparedJobs>
+}
+
+/** The jobs in the files, which are not in use yet, and their problems. */
+export interface PreparedJobs extends Pick<Inspection, 'problems' | 'broken' | 'incomplete' | 'notes'> {
+  /** Opens what they need. Rejects when that cannot be used; then nothing has changed. */
+  readonly open: () => Promise<void>
+  /** Replaces those in use. */
+  readonly use: () => void
 }
 
 /** The routes in the files and all their problems. */
@@ -82,6 +92,8 @@ export class Application<SetupApp> {
   #hadFolder = false
   #sources: RouteSources = { files: [], built: new Map() }
   #found: Pick<Inspection, 'problems' | 'broken' | 'incomplete'> = { problems: [], broken: [], incomplete: [] }
+  /** Those of them that concern jobs. */
+  #foundOfJobs: ReadonlySet<ReloadProblem> = new Set()
   #warnings: readonly string[] = []
   /** Why the last reload was refused, if it was. */
   #refusal: string | undefined
@@ -107,14 +119,16 @@ export class Application<SetupApp> {
   }
 
   /**
-   * Returns a line for each route left out or answering 500 since the last load, without its position in the file, so
-   * that processes that read the file at different times can be compared.
+   * Returns a line for each route or job that the last load left out or whose action does not run, without its position
+   * in the file, so that processes that read the file at different times can be compared.
    */
   faults(): readonly string[] {
     const { registry } = this.#options
     const { problems, broken, incomplete } = this.#found
     // A route deleted at run time is still in its file.
-    const used = [...broken, ...incomplete].filter(({ name }) => registry.get(name) !== undefined)
+    const used = [...broken, ...incomplete].filter((problem) => {
+      return this.#foundOfJobs.has(problem) || registry.get(problem.name) !== undefined
+    })
     const inFiles = [...problems, ...used].map(({ file, name, error }) => describe({ file, index: null, name, error }))
     const inEntries = [...this.#sources.built.values()].flatMap(({ problem, route: { record } }) =>
       problem === undefined ? [] : `route "${record.name}", added while the server ran: ${problem}`)
@@ -297,13 +311,16 @@ export class Application<SetupApp> {
     const config = this.#options.readMiddlewareConfig()
     const prepared = await middleware.prepare(config)
     try {
-      const { inspection, sources } = await this.#inspect(prepared, config, entries)
+      const { inspection, sources, jobs } = await this.#inspect(prepared, config, entries)
       judge(inspection)
+      await jobs.open()
       await prepared.setUp()
       this.#refuseWhenStopped()
       const replaced = registry.list().filter((route) => !route.system)
       registry.replaceApplication(inspection.routes, inspection.formats)
       this.#sources = sources
+      jobs.use()
+      this.#foundOfJobs = new Set([...jobs.broken, ...jobs.incomplete])
       await prepared.commit()
       return { inspection, replaced }
     } catch (error) {
@@ -317,13 +334,14 @@ export class Application<SetupApp> {
     middleware: PreparedMiddleware | undefined,
     config: MiddlewareConfig | undefined,
     entries: readonly RouteEntry[],
-  ): Promise<{ readonly inspection: Inspection; readonly sources: RouteSources }> {
+  ): Promise<{ readonly inspection: Inspection; readonly sources: RouteSources; readonly jobs: PreparedJobs }> {
     const { routesFolder, builder } = this.#options
+    const jobs = await this.#options.prepareJobs()
     const found = readRouteFiles(routesFolder, this.#rules(middleware))
     const build = middleware === undefined ? withoutMiddleware(builder) : builder.batch(middleware)
     const files: Route<Chain>[] = []
-    const broken: ReloadProblem[] = []
-    const incomplete: ReloadProblem[] = []
+    const broken: ReloadProblem[] = [...jobs.broken]
+    const incomplete: ReloadProblem[] = [...jobs.incomplete]
     for (const { file, records } of found.files) {
       for (const good of records) {
         const { route, problem: error, broken: isBroken } = await build(good)
@@ -343,9 +361,10 @@ export class Application<SetupApp> {
     const notes: ReloadProblem[] = [
       ...located.map(({ file, message }) => problemOfFile(file, message)),
       ...found.warnings,
+      ...jobs.notes,
       ...(found.missing && !hasVanished ? [missingFolder] : []),
     ]
-    const problems = [...(hasVanished ? [missingFolder] : []), ...found.problems]
+    const problems = [...(hasVanished ? [missingFolder] : []), ...found.problems, ...jobs.problems]
     let sources: RouteSources = { files, built: new Map() }
     let routes: readonly Route<Chain>[] = files
     try {
@@ -356,7 +375,7 @@ export class Application<SetupApp> {
       const position = { file: 'a route added while the server ran', index: null, name: error.routeName }
       problems.push({ ...position, error: error.message })
     }
-    return { inspection: { routes, formats: found.formats, problems, broken, incomplete, notes }, sources }
+    return { inspection: { routes, formats: found.formats, problems, broken, incomplete, notes }, sources, jobs }
   }
 
   /** @throws RouteRefusedError */

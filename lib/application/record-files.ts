@@ -6,7 +6,7 @@
  * `2.json`.
  */
 import { existsSync, readdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { didYouMean } from '../base/nearest.ts'
 import { reasonOf } from '../base/reason.ts'
 import type { ReloadProblem } from '../control/commands.ts'
@@ -24,6 +24,8 @@ export class RecordFiles {
   /** Whether the folder is missing. */
   readonly missing: boolean
   readonly #folder: string
+  /** Job files are named with their folder, since a route file may have the same name. */
+  readonly #prefix: string
   /** What the records are: the name of the list in a file that is an object, and the key of the folder. */
   readonly #kind: 'routes' | 'jobs'
   /** Where each name was first given. */
@@ -34,6 +36,7 @@ export class RecordFiles {
   constructor(folder: string, kind: 'routes' | 'jobs') {
     this.#folder = folder
     this.#kind = kind
+    this.#prefix = kind === 'routes' ? '' : `${basename(folder)}/`
     this.missing = !existsSync(folder)
   }
 
@@ -43,7 +46,7 @@ export class RecordFiles {
     try {
       return readdirSync(this.#folder, { withFileTypes: true })
         .filter((entry) => entry.name.endsWith('.json') && !entry.name.startsWith('.') && !entry.isDirectory())
-        .map((entry) => entry.name)
+        .map((entry) => `${this.#prefix}${entry.name}`)
         .sort()
     } catch (error) {
       const folder = `the folder of ${this.#kind.slice(0, -1)} files`
@@ -55,7 +58,8 @@ export class RecordFiles {
   /** Reads a file. Returns undefined, with a problem, when it cannot be read. */
   read(file: string): unknown {
     try {
-      const read = readJsonFile(join(this.#folder, file), `[] for no ${this.#kind}`)
+      const base = this.#prefix === '' ? this.#folder : dirname(this.#folder)
+      const read = readJsonFile(join(base, file), `[] for no ${this.#kind}`)
       if (read === undefined) throw new Error('there is no such file')
       this.#texts.set(file, read)
       return read.value

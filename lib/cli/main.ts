@@ -77,6 +77,11 @@ async function run(options: ReturnType<typeof parseOptions>): Promise<void> {
       const { openapi } = await loadRoom('svc openapi', () => import('../commands/openapi.ts'))
       return exit(await openapi(() => loadWithKey(options), options.out))
     }
+    case 'backup': {
+      const { backup } = await loadRoom('svc backup', () => import('../commands/backup.ts'))
+      process.exitCode = await backup(() => loadWithKey(options), options.target)
+      return
+    }
     case 'passwd': {
       const { passwd } = await loadRoom('svc passwd', () => import('../commands/passwd.ts'))
       process.exitCode = await passwd(configFile(options).file, () => loadWithKey(options))

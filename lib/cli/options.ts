@@ -18,16 +18,17 @@ export interface CommandOptions {
 
 /** The command to run, or wrong usage. */
 export type Command =
-  | ({ readonly word: Exclude<ServerWord, keyof typeof ownOptions> } & CommandOptions)
+  | ({ readonly word: Exclude<ServerWord, keyof typeof ownOptions | 'backup'> } & CommandOptions)
   | ({ readonly word: 'permissions'; readonly write: readonly string[] } & CommandOptions)
   | ({ readonly word: 'types'; readonly checks: boolean } & CommandOptions)
   | ({ readonly word: 'openapi'; readonly out: string | undefined } & CommandOptions)
+  | ({ readonly word: 'backup'; readonly target: string } & CommandOptions)
   | { readonly word: 'init'; readonly folder: string; readonly typeScript: boolean }
   | { readonly word: 'help' | 'version' }
   /** Wrong usage, exit status 2; `error` is the message. */
   | { readonly word: 'usage'; readonly error: string }
 
-type ServerWord = 'start' | 'check' | 'routes' | 'types' | 'openapi' | 'passwd' | 'permissions'
+type ServerWord = 'start' | 'check' | 'routes' | 'types' | 'openapi' | 'passwd' | 'permissions' | 'backup'
 
 /** The output of `--help`. */
 export const helpText = `Usage: svc [start] [options]   runs the server
@@ -38,6 +39,8 @@ export const helpText = `Usage: svc [start] [options]   runs the server
                                with --check only says whether it is old
        svc openapi [options] [--out FILE]
                                describes the routes as OpenAPI 3.1
+       svc backup [options] FILE
+                               copies paths.data, while the server runs
        svc init DIR [--ts]     makes a new application in an empty folder;
                                with --ts in TypeScript
        svc passwd [options]    sets the admin's name and password in the file
@@ -60,7 +63,11 @@ Exit status: 0 done or stopped as asked, 1 failed while running, 2 wrong usage,
 78 wrong configuration.
 `
 
-const serverWords: readonly ServerWord[] = ['start', 'check', 'routes', 'types', 'openapi', 'passwd', 'permissions']
+const serverWords: readonly ServerWord[] = [
+  ...(['start', 'check', 'routes', 'types', 'openapi', 'passwd', 'permissions', 'backup'] as const),
+]
+/** The words that take a path. */
+const wordsWithPath = ['init', 'backup']
 const words: readonly string[] = [...serverWords, 'init']
 const options = {
   config: { type: 'string' },
@@ -112,18 +119,18 @@ function read(args: readonly string[]): Command {
     if (!taken.includes(name)) throw new UsageError(`${word} does not take --${name}`)
     if ([value].flat().includes('')) throw new UsageError(`--${name} needs a value`)
   }
-  const [folder = '', ...more] = serverWord === undefined ? rest : ['', ...rest]
+  const [path = '', ...more] = wordsWithPath.includes(word) ? rest : ['', ...rest]
   if (more[0] !== undefined) throw new UsageError(`${word} takes no more arguments, but got ${quoted(more[0])}`)
-  if (serverWord !== undefined) return readServerWord(serverWord, values)
-  if (folder === '') throw new UsageError('init needs the folder to make: svc init DIR')
-  return { word: 'init', folder, typeScript: values.ts === true }
+  if (serverWord !== undefined) return readServerWord(serverWord, values, path)
+  if (path === '') throw new UsageError('init needs the folder to make: svc init DIR')
+  return { word: 'init', folder: path, typeScript: values.ts === true }
 }
 
 type Values = Readonly<
   Partial<Record<'config' | 'out' | keyof typeof overrideKeys, string>> & { write?: readonly string[]; check?: boolean }
 >
 
-function readServerWord(word: ServerWord, values: Values): Command {
+function readServerWord(word: ServerWord, values: Values, path: string): Command {
   const overrides: Record<string, unknown> = {}
   for (const name of ['host', 'port', 'env'] as const) {
     const text = values[name]
@@ -136,6 +143,10 @@ function readServerWord(word: ServerWord, values: Values): Command {
   }
   const { config, write = [], check = false, out } = values
   if (word === 'permissions') return { word, write, config, overrides }
+  if (word === 'backup') {
+    if (path === '') throw new UsageError('backup needs the file to make: svc backup FILE')
+    return { word, target: path, config, overrides }
+  }
   if (word === 'types') return { word, checks: check, config, overrides }
   return word === 'openapi' ? { word, out, config, overrides } : { word, config, overrides }
 }

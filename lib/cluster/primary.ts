@@ -25,12 +25,14 @@ import { createThisProcess, type PanelLogs, type ThisProcess } from '../metrics/
 import type { MetricSources } from '../metrics/table.ts'
 import type { Node } from '../nodes/node.ts'
 import type { SharedEngine } from '../nodes/shared.ts'
+import { openLocalJobs } from '../composition/background-jobs.ts'
 import type { Rooms } from '../composition/rooms.ts'
 import { hostLimits } from './limits.ts'
 import { hostBroker } from './events.ts'
 import { createReadingsHost } from './readings-host.ts'
 import { hostNodes } from './nodes.ts'
 import type { Joining } from './joining.ts'
+import { hostJobs } from './jobs.ts'
 import { hostSessions } from './sessions.ts'
 import { createStateHost } from './state-channel.ts'
 import { createSupervisor } from './supervisor.ts'
@@ -73,6 +75,7 @@ export class Primary {
   readonly #keptEvents: KeptEvents | undefined
   readonly #events: ReturnType<typeof hostBroker>
   readonly #sessions: ReturnType<typeof hostSessions>
+  readonly #jobs: ReturnType<typeof hostJobs>
   readonly #eventLoop: EventLoopWatch
   readonly #thisProcess: ThisProcess
   readonly #readings: ReturnType<typeof createReadingsHost>
@@ -111,6 +114,7 @@ export class Primary {
     this.#keptEvents = this.#shared === undefined ? this.#openKeptEvents() : undefined
     this.#events = hostBroker(this.#broker)
     this.#sessions = hostSessions({ onProblem: logs.module('error').warn })
+    this.#jobs = hostJobs(() => openLocalJobs(loaded, log, Date.now))
     this.#eventLoop = createEventLoopWatch({ warn: logs.module('metrics').warn })
     this.#thisProcess = this.#createThisProcess()
     const report = (message: string, thrown: unknown): void => log.error(message, { thrown })
@@ -149,6 +153,7 @@ export class Primary {
     await this.#keptEvents?.save()
     const closing = [this.#trace, this.#events, this.#sessions, this.#readings, this.#watch, this.#eventLoop]
     for (const each of closing) each.close()
+    await this.#jobs.close()
     await this.#node?.leave()
     await this.#shared?.close()
     return status
@@ -160,7 +165,7 @@ export class Primary {
     const onDamaged = (error: unknown): void => this.#damaged.say(`process ${number}: ${reasonOf(error)}`)
     const worker = startWorker(number, this.#options.logs, onDamaged)
     const { peer } = worker
-    for (const host of [this.#events, this.#sessions, this.#limits]) host.attach(peer)
+    for (const host of [this.#events, this.#sessions, this.#limits, this.#jobs]) host.attach(peer)
     this.#readings.attach(worker)
     this.#watch.attach(worker)
     peer.on('process.join', async () => {
@@ -317,6 +322,7 @@ export function createPrimaryProcess(primarySources: PrimarySources, logs: Panel
     metrics: new Metrics(),
     activeRequests: () => 0,
     limits: () => ({}),
+    jobs: () => ({ done: 0, failed: 0, dead: 0, running: 0 }),
     httpPool: { ...noPool, alert: false },
     queueWaits: new Histogram(),
     restPool: { longpoll: noPool, sse: noPool },

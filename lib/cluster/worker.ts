@@ -12,6 +12,7 @@ import { auditFile } from '../log/audit-log.ts'
 import { openLogs, type Logs } from '../log/logs.ts'
 import { createClusterAddressLimit, createClusterBuckets, createClusterThrottle } from './limits.ts'
 import { ClusterBroker } from './events.ts'
+import { openClusterJobs } from './jobs.ts'
 import { createClusterProcesses } from './readings.ts'
 import { logFds, PipeTarget, withoutBlocking } from './log-pipe.ts'
 import { listenForNodes } from './nodes.ts'
@@ -77,6 +78,7 @@ export async function joinPrimary(number: number, app: Promise<App>): Promise<Jo
       backends: {
         broker: new ClusterBroker(peer),
         openBuckets: createClusterBuckets(peer),
+        openJobStore: () => openClusterJobs(peer),
         openStoreHere: (location) => createClusterSessionStore(peer, location),
       },
       store: state,

@@ -10,13 +10,16 @@ import { existsSync, readdirSync, type Dirent } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { ApplicationParts } from '../composition/application-parts.ts'
 import { middlewareConfigOf } from '../composition/application-settings.ts'
+import { requireStore } from '../composition/background-jobs.ts'
 import { reasonOf } from '../base/reason.ts'
 import { chooseAppKey } from '../config/app-key.ts'
 import { ConfigError, warningsOfCommittedSecrets, type LoadedConfig } from '../config/load.ts'
+import { loadRoom } from '../config/load-room.ts'
 import { refuseInconsistent, inconsistencyWarnings } from '../config/together.ts'
 import { describe, describeAll } from '../control/commands.ts'
 import { isCurrent, routeTypesOf } from '../describe/route-types.ts'
 import { openStaticFiles } from '../application/static-files.ts'
+import { jobStates } from '../jobs/job-store.ts'
 import { silentLogger } from '../log/logger.ts'
 import { readCertificates, serverCertificateOf, warningsOfTime } from '../tls/certificates.ts'
 import {
@@ -37,7 +40,7 @@ import { DeadAddresses } from './dead-addresses.ts'
 import { exitStatus, isFileError, textOfFileError } from '../process/process.ts'
 
 const columns = ['name', 'method', 'url', 'middleware', 'action'] as const
-const foldersWithoutViews = ['paths.public', 'paths.cache', 'paths.log', 'paths.temp'] as const
+const foldersWithoutViews = ['paths.public', 'paths.cache', 'paths.log', 'paths.temp', 'paths.data'] as const
 
 /**
  * Checks an application and prints its problems.
@@ -54,11 +57,13 @@ export async function check(load: () => Promise<LoadedConfig>): Promise<number> 
   const overridden = (loaded.overridden ?? []).map((key) => `${loaded.localFile} overrides ${key}`)
   for (const line of [...overridden, ...overriddenSetup(loaded)]) process.stdout.write(`${line}\n`)
   const { problems: applicationProblems, notes, routeCount } = await inspect(loaded)
+  const data = await inspectData(loaded)
   const folderProblems = await unwritable(foldersToWrite(loaded))
   // Another user, such as systemd, may create a missing folder before the start.
   printWarnings([...notes, ...folderProblems.filter(({ isMissing }) => isMissing).map(({ line }) => line)])
   const folders = folderProblems.filter(({ isMissing }) => !isMissing).map(({ line }) => line)
-  const problems = new Set([...configProblems, ...applicationProblems, ...folders])
+  const problems = new Set([...configProblems, ...applicationProblems, ...data.problems, ...folders])
+  for (const line of data.found) process.stdout.write(`${line}\n`)
   if (problems.size > 0) return report(problems)
   process.stdout.write(`${loaded.file ?? 'the defaults'}: all is well, ${routeCount} routes\n`)
   return exitStatus.ok
@@ -160,7 +165,7 @@ async function inspect(
   // Compiled views on disk would belong to the user who runs the check, and the server could not replace them.
   const config = { ...loaded.config, cache_disk: false }
   const { key } = chooseAppKey(config)
-  const { application, views, modules } = new ApplicationParts({ ...loaded, config }, key, () => silentLogger)
+  const { application, views, modules, jobs } = new ApplicationParts({ ...loaded, config }, key, () => silentLogger)
   const root = resolve(loaded.folder, config['paths.root'])
   const found = await application.inspect()
   const problems = describeAll([...found.problems, ...found.broken, ...found.incomplete], Infinity)
@@ -168,6 +173,7 @@ async function inspect(
   const others = new Set(foldersWithoutViews.map((key) => resolve(loaded.folder, config[key])))
   if (!existsSync(root)) problems.push(`paths.root: ${root} does not exist`)
   problems.push(...found.routes.flatMap(missingParameters))
+  if (jobs.current !== undefined) await requireStore(loaded).catch((error: Error) => problems.push(error.message))
   const addresses = new DeadAddresses(root, found, config['admin.enabled'])
   for (const file of modules.files()) problems.push(...addresses.inModule(file))
   for (const file of existsSync(root) ? viewsBelow(root, others, notes) : []) {
@@ -175,6 +181,23 @@ async function inspect(
     problems.push(...addresses.inView(file))
   }
   return { problems, notes, routeCount: found.routes.length }
+}
+
+/** Reads the database, if there is one, which a server may be using. Returns what is in it, and what is wrong with it. */
+async function inspectData({ config, folder }: LoadedConfig): Promise<Record<'found' | 'problems', string[]>> {
+  const dataFolder = resolve(folder, config['paths.data'])
+  if (!existsSync(dataFolder)) return { found: [], problems: [] } // An installation without databases has no folder.
+  try {
+    const { inspectDatabase } = await loadRoom('paths.data', () => import('../data/inspect.ts'))
+    const content = inspectDatabase(dataFolder)
+    if (content === undefined) return { found: [], problems: [] }
+    const { path, problem, jobsByState } = content
+    if (problem !== undefined) return { found: [], problems: [problem] }
+    const counts = jobStates.map((state, at) => `${jobsByState.get(at) ?? 0} ${state}`)
+    return { found: [`${path} has jobs: ${counts.join(', ')}`], problems: [] }
+  } catch (error) {
+    return { found: [], problems: [reasonOf(error)] } // This Node or this installation has no SQLite.
+  }
 }
 
 /** Returns a line for each parameter that an action requires and its pattern lacks: every request is then a 404. */

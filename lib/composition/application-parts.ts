@@ -32,6 +32,7 @@ import { Views } from '../views/cache.ts'
 import type { WebSocketHandlers } from '../websocket/connection.ts'
 import { createSettingsReader, middlewareConfigOf } from './application-settings.ts'
 import type { Backends } from './backends.ts'
+import { BackgroundJobs } from './background-jobs.ts'
 import { createBuiltIn, type BuiltIn } from './built-in.ts'
 
 /** One of several processes of a server. */
@@ -46,6 +47,8 @@ interface PartsOptions extends Partial<ProcessIndex> {
   readonly backends?: Backends
   /** Creates live pages, where the installation has them. */
   readonly createLive?: typeof createLive | undefined
+  /** The clock of the jobs, in milliseconds since 1970; `Date.now` by default. */
+  readonly now?: (() => number) | undefined
 }
 
 /** The parts of an application. Reads nothing before `application.start()` or `inspect()`. */
@@ -57,6 +60,7 @@ export class ApplicationParts {
   readonly views: Views
   readonly webSockets: WebSocketHost
   readonly events: Events
+  readonly jobs: BackgroundJobs
   /** Keeps the events across a planned restart; undefined when they are not in this process. */
   readonly keptEvents: KeptEvents | undefined
   /** Undefined where the installation has no live pages. */
@@ -77,7 +81,7 @@ export class ApplicationParts {
     loaded: LoadedConfig,
     appKey: string,
     log: (module: string) => ModuleLogger,
-    { number = 1, count = 1, backends = {}, createLive }: PartsOptions = {},
+    { number = 1, count = 1, backends = {}, createLive, now = Date.now }: PartsOptions = {},
   ) {
     this.#loaded = loaded
     this.#log = log
@@ -96,6 +100,7 @@ export class ApplicationParts {
     this.events = createEvents({ log, broker: backends.broker ?? local })
     const others = backends.broker && (() => this.events.channel('svc.presence', { events: 100, age_s: 60 }))
     this.live = createLive?.(others)
+    this.jobs = this.#createJobs(now)
     const { registry } = this
     const keys = [appKey, ...config.app_key_previous]
     this.builtIn = createBuiltIn({ loaded, keys, log, registry, backends, openReplies: this.#openReplies })
@@ -106,8 +111,9 @@ export class ApplicationParts {
       name: 'settings',
       members: [{ name: 'settings', make: () => application.settings.settings }],
     }
+    const jobs: Feature = { name: 'jobs', members: [{ name: 'enqueue', make: () => this.jobs.enqueue }] }
     const live = this.live?.feature ?? presenceIsMissing
-    this.features = [...this.builtIn.features, eventsFeature(this.events), live, settings]
+    this.features = [...this.builtIn.features, eventsFeature(this.events), live, settings, jobs]
   }
 
   /** Describes the routes in use, as OpenAPI 3.1. Rejects with MissingRoomError. */
@@ -141,6 +147,21 @@ export class ApplicationParts {
     return resolve(this.#loaded.folder, this.#loaded.config[key])
   }
 
+  #createJobs(now: () => number): BackgroundJobs {
+    const { modules, events, url } = this
+    return new BackgroundJobs({
+      loaded: this.#loaded,
+      modules,
+      log: this.#log,
+      openShared: this.#backends.openJobStore,
+      shared: () => {
+        const { channel, queue } = events
+        return { settings: this.application.settings.settings, channel, queue, url }
+      },
+      now,
+    })
+  }
+
   #openViews(): Views {
     const { config } = this.#loaded
     return new Views({
@@ -167,6 +188,7 @@ export class ApplicationParts {
       url: this.url,
       channel: events.channel,
       queue: events.queue,
+      enqueue: this.jobs.enqueue,
     }
     const middleware = new MiddlewareHost<SetupApp>({
       folder,
@@ -183,6 +205,7 @@ export class ApplicationParts {
       registry,
       modules,
       builder: this.#createRouteBuilder(),
+      prepareJobs: this.jobs.prepare,
       middleware,
       readMiddlewareConfig: () => middlewareConfigOf(this.#loaded, groups.map(({ name }) => name)),
     })

@@ -1,5 +1,6 @@
 /** Where several processes of one server keep sessions, events and limits. */
 import type { Broker } from '../events/broker.ts'
+import type { JobStore } from '../jobs/job-store.ts'
 import type { LimitGroupOptions } from '../protection/limit-rule.ts'
 import type { SessionGroupOptions } from '../session/group.ts'
 
@@ -9,4 +10,6 @@ export interface Backends
     Pick<LimitGroupOptions, 'openBuckets'> {
   /** Holds the events of channels and queues. */
   readonly broker?: Broker
+  /** Opens the job store, when the first job file is used. */
+  readonly openJobStore?: () => Promise<JobStore>
 }

@@ -41,6 +41,7 @@ export function createMetricSources(parts: CountingParts): MetricSources {
     webSockets: built.webSockets,
     events: () => built.events.status(),
     sessions: () => sessions.counts,
+    jobs: () => built.jobs.counts,
     limits: limits.refused,
     connections: () => listener.connections(),
     views: built.views,

@@ -185,6 +185,10 @@ export const configTable = {
     kind: 'string', default: 'routes', check: checkPath,
     meaning: 'The folder of route files: every `*.json` directly in it.',
   },
+  'paths.jobs': {
+    kind: 'string', default: 'jobs', check: checkPath,
+    meaning: 'The folder of [job files](jobs.md): every `*.json` directly in it. It may be missing.',
+  },
   'paths.middleware': {
     kind: 'string', default: 'routes/middleware', check: checkPath,
     meaning: 'Middleware modules and their `config.json`.',
@@ -204,6 +208,10 @@ export const configTable = {
   'paths.temp': {
     kind: 'string', default: '.cached/temp', check: checkPath,
     meaning: 'Uploads of running requests. A start removes those of killed processes.',
+  },
+  'paths.data': {
+    kind: 'string', default: '.data', check: checkPath,
+    meaning: 'The folder of `svc.db`, which has the [jobs](jobs.md). It is made when a job file needs it.',
   },
   'paths.public': {
     kind: 'string', default: '', check: (path) => (path === '' ? undefined : checkPath(path)),
@@ -308,6 +316,16 @@ export const configTable = {
   'pool_rest.stream_timeout_s': {
     kind: 'integer', min: 0, max: 2_000_000, default: 3600,
     meaning: 'Maximum seconds that a stream or long poll lasts. 0: no limit.',
+  },
+
+  'pool_jobs.workers': {
+    kind: 'integer', min: 0, max: 1000, default: 4,
+    meaning: '[Jobs](jobs.md) that a process runs concurrently. 0: it runs none, and only enqueues.',
+  },
+  'data.sync': {
+    kind: 'choice', choices: ['normal', 'full'], default: 'normal',
+    meaning: '`full`: what is in `paths.data` survives a power cut too, and each transaction waits for the disk. '
+      + '`normal`: a power cut may lose the last moments; the end of a process loses nothing.',
   },
 
   'monitor.interval_s': {

@@ -10,11 +10,13 @@ import type { Config, ConfigKey } from './table.ts'
 /** Paths that must not be inside the folder of static files, where everybody can read them. */
 const privateKeys = [
   'paths.routes',
+  'paths.jobs',
   'paths.middleware',
   'paths.errors',
   'paths.cache',
   'paths.log',
   'paths.temp',
+  'paths.data',
   'server.tls.key',
 ] as const satisfies ConfigKey[]
 

@@ -120,14 +120,15 @@ export class Dev {
     }
   }
 
-  /** Whether the path is, or contains, a route file, the middleware configuration or a module in use. */
+  /** Whether the path is, or contains, a route file, a job file, the middleware configuration or a module in use. */
   #isUsed(file: string): boolean {
     const { built, loaded } = this.#options
-    const { 'paths.routes': routes, 'paths.middleware': middleware } = loaded.config
-    const routesFolder = resolve(loaded.folder, routes)
+    const { 'paths.routes': routes, 'paths.jobs': jobs, 'paths.middleware': middleware } = loaded.config
+    const folders = [resolve(loaded.folder, routes), resolve(loaded.folder, jobs)]
     const settings = join(resolve(loaded.folder, middleware), 'config.json')
-    const isRouteFile = file.endsWith('.json') && dirname(file) === routesFolder
-    return isRouteFile || isAtOrIn(file, routesFolder) || isAtOrIn(file, settings) || built.modules.uses(file)
+    const isRecordFile = file.endsWith('.json') && folders.includes(dirname(file))
+    const containsAny = [...folders, settings].some((path) => isAtOrIn(file, path))
+    return isRecordFile || containsAny || built.modules.uses(file)
   }
 
   /** Whether a reload was refused or something is missing: a new file may be the missing module. */

@@ -30,16 +30,16 @@ const credentials: ReadonlySet<string> = new Set<ConfigKey>(['admin.user', 'admi
 /** Starts to watch. Resolves when every existing folder is watched. */
 export async function openWatch({ loaded, configFile, log, changed }: WatchOptions): Promise<FolderWatch> {
   const { config, folder } = loaded
-  const folders = (...names: ('root' | 'routes' | 'middleware' | 'errors' | 'cache' | 'log' | 'temp')[]): string[] =>
+  const folders = (...names: ('root' | 'routes' | 'jobs' | 'middleware' | 'errors' | 'cache' | 'log' | 'temp' | 'data')[]): string[] =>
     names.map((name) => resolve(folder, config[`paths.${name}`]))
-  const trees = [publicFolder(loaded) ?? [], folders('routes', 'middleware', 'errors', 'root')].flat()
+  const trees = [publicFolder(loaded) ?? [], folders('routes', 'jobs', 'middleware', 'errors', 'root')].flat()
   const configFiles = configFile === undefined ? [] : [configFile, localFileOf(configFile)]
   const before = configFile === undefined ? undefined : valuesOf(configFile)
   const isInTree = (path: string): boolean => trees.some((tree) => relativeTo(tree, path) !== undefined)
   const watch = new FolderWatch({
     trees,
     flat: configFiles.slice(0, 1).map(dirname),
-    excluded: new Set(folders('cache', 'log', 'temp')), // Sessions have names that are not wanted.
+    excluded: new Set(folders('cache', 'log', 'temp', 'data')), // Sessions have names that are not wanted.
     isWanted: (path) => configFiles.includes(path) || (wanted.test(extname(path)) && isInTree(path)),
     onChange: async (paths) => {
       const saved = paths.find((path) => configFiles.includes(path)) ?? ''

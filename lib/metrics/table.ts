@@ -29,6 +29,13 @@ export interface MetricSources {
   readonly events: () => EventStatus
   /** Since the start; no number decreases. */
   readonly sessions: () => StoreCounts
+  /** The tries of jobs since the start, by their end, and the number of jobs that run. */
+  readonly jobs: () => {
+    readonly done: number
+    readonly failed: number
+    readonly dead: number
+    readonly running: number
+  }
   /** The refused requests of each rule of `setup.limit` since the start. */
   readonly limits: () => Readonly<Record<string, number>>
   /** Open connections; since the start, those refused by a limit, closed when file descriptors ran short, and those
@@ -170,6 +177,10 @@ export const metricTable = {
     'svc_events_dropped_total', 'Events of queues dropped because no client took them in time.'),
   streamsSlow: counter(({ events, webSockets }) => ({ sse: events().slow, ws: webSockets.slow }),
     'svc_streams_slow_total', 'Clients disconnected because they did not read.', 'kind'),
+  jobsEnded: counter(({ jobs }) => ({ done: jobs().done, failed: jobs().failed, dead: jobs().dead }),
+    'svc_jobs_total', 'Tries of background jobs (dead: the last try of a job failed; failed counts it too).', 'end'),
+  jobsRunning: gauge(({ jobs }) => jobs().running,
+    'svc_jobs_running', 'Background jobs that run.'),
   sessionsEvicted: counter(({ sessions }) => sessions().evicted,
     'svc_sessions_evicted_total', 'Sessions dropped to stay below the limit.'),
   sessionsDamaged: counter(({ sessions }) => sessions().damaged,

@@ -14,6 +14,7 @@ import type { CoreContext } from '../http/context.ts'
 import type { Chain } from '../chain/compose.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Description } from '../describe/openapi.ts'
+import type { Jobs } from '../jobs/jobs.ts'
 import type { NodesView } from '../nodes/node.ts'
 import { sumOfGroups, type ErrorGroup } from '../log/error-groups.ts'
 import type { Logs } from '../log/logs.ts'
@@ -40,6 +41,8 @@ export interface PanelParts {
   readonly readiness: () => 'ready' | 'not ready' | 'stopping'
   /** What a reload would change now. */
   readonly preview: () => Promise<ReloadPreview>
+  /** The background jobs; undefined while the server has had no job file. */
+  readonly jobs: () => Jobs | undefined
   /** Describes the routes in use, as OpenAPI 3.1. Rejects with MissingRoomError. */
   readonly describe: () => Promise<Description>
   /** The settings in use: of the application, and of the built-in middleware. */
@@ -86,6 +89,7 @@ export function createAdminPort(parts: PanelParts) {
     configSources: loaded.sources,
     settings: parts.settings,
     describe: parts.describe,
+    jobs: parts.jobs,
     control: parts.control,
     readiness: parts.readiness,
     preview: parts.preview,

@@ -11,7 +11,7 @@ import { asksForJson, panelPage } from './page.ts'
 import { cut, search } from './paging.ts'
 
 /** The part of the panel's port that the description uses. */
-type DescriptionPort = Pick<AdminPort, 'config' | 'describe' | 'errors' | 'pages'>
+type DescriptionPort = Pick<AdminPort, 'config' | 'describe' | 'errors' | 'jobs' | 'pages'>
 
 /** Makes the handler of the page. */
 export function createDescription(port: DescriptionPort): Action {

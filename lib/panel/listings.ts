@@ -14,7 +14,7 @@ import type { AdminPort, ListedRoute } from './admin-port.ts'
 import { explainMatch, type MatchAnswer } from './route-endpoints.ts'
 
 /** The part of the panel's port that the listings use. */
-type ListingsPort = Pick<AdminPort, 'config' | 'errors' | 'match' | 'pages' | 'routes'>
+type ListingsPort = Pick<AdminPort, 'config' | 'errors' | 'jobs' | 'match' | 'pages' | 'routes'>
 
 /** The text in the empty filter. */
 const filterHint = 'name, pattern, action'

@@ -12,7 +12,8 @@ import type { Status } from './status.ts'
 /** The part of the panel's port that the monitor uses. */
 export type MonitorPort = Pick<
   AdminPort,
-  'config' | 'errors' | 'pages' | 'status' | 'history' | 'recentRequests' | 'recentLines' | 'traceState' | 'monitorLog'
+  | 'config' | 'errors' | 'history' | 'jobs' | 'monitorLog' | 'pages' | 'recentLines' | 'recentRequests' | 'status'
+  | 'traceState'
 >
 
 type RouteStatus = Status['routes'][number]

@@ -9,7 +9,7 @@ import type { AdminPort } from './admin-port.ts'
 import { takeResult } from './result.ts'
 
 /** The part of the panel's port that every page uses. */
-export type PagePort = Pick<AdminPort, 'config' | 'pages' | 'errors'>
+export type PagePort = Pick<AdminPort, 'config' | 'pages' | 'errors' | 'jobs'>
 
 /**
  * Replies with a page; its data includes the `result` with the typed fields.
@@ -25,7 +25,7 @@ export async function panelPage(
   const errorCount = (await port.errors()).length
   const isWhole = !ctx.query.has('part')
   const result = isWhole ? takeResult(ctx) : undefined
-  return page(ctx, port, file, { signedIn: true, errorCount, result, ...data })
+  return page(ctx, port, file, { signedIn: true, errorCount, hasJobs: port.jobs() !== undefined, result, ...data })
 }
 
 /** Whether a page is requested as JSON. */

@@ -13,8 +13,8 @@ import type { AdminPort } from './admin-port.ts'
 /** The part of the panel's port that the reports use. */
 type ReportsPort = Pick<
   AdminPort,
-  | 'audit' | 'changes' | 'clearErrors' | 'config' | 'configSources' | 'credentials' | 'errors' | 'pages' | 'settings'
-  | 'status'
+  | 'audit' | 'changes' | 'clearErrors' | 'config' | 'configSources' | 'credentials' | 'errors' | 'jobs' | 'pages'
+  | 'settings' | 'status'
 >
 
 /** A key of the configuration as the page shows it. */

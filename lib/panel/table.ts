@@ -11,6 +11,7 @@ import { createGuard, type Change } from '../access/guard.ts'
 import type { AccessPort } from '../access/access-port.ts'
 import { createDescription } from './description.ts'
 import { refuse } from './json-body.ts'
+import { createJobEndpoints } from './jobs.ts'
 import { createListings } from './listings.ts'
 import { createMonitor } from './monitor.ts'
 import { createOperations } from './operations.ts'
@@ -63,6 +64,12 @@ export const systemRoutes = [
     meaning: 'All routes, with a button to open them.' },
   { ...guarded, name: 'svc.openapi', method: 'GET', url: '/svc-openapi',
     meaning: 'The application\'s API, with a form to try each operation.' },
+  { ...guarded, name: 'svc.jobs', method: 'GET', url: '/svc-jobs',
+    meaning: 'The background jobs: by name, and those that wait, run or are dead.' },
+  { ...changing, name: 'svc.jobs.retry', method: 'POST', url: '/svc-jobs/retry',
+    meaning: 'Makes a dead job wait again.' },
+  { ...changing, name: 'svc.jobs.discard', method: 'POST', url: '/svc-jobs/discard', meaning: 'Removes a job.' },
+  { ...changing, name: 'svc.jobs.run', method: 'POST', url: '/svc-jobs/run', meaning: 'Runs a job now.' },
   { ...guarded, change: 'with-query', name: 'svc.trace', method: 'GET', url: '/svc-trace',
     meaning: 'The trace switches; with a query, sets one first.' },
   { ...changing, name: 'svc.trace.set', method: 'POST', url: '/svc-trace', meaning: 'Sets a trace switch.' },
@@ -120,6 +127,7 @@ export function createPanel(parts: PanelParts) {
     ...createReports(port),
     ...createListings(port, consequences),
     ...createRouteEndpoints(port),
+    ...createJobEndpoints(port),
     ...createTraceEndpoints(port),
     'svc.monitor': createMonitor(port),
     'svc.openapi': createDescription(port),

@@ -118,7 +118,9 @@ export function isFileError(error: unknown): error is Error {
  */
 export function isOfOperator(error: unknown): boolean {
   if (isFileError(error)) return true
-  const cause = error instanceof Error ? (error.cause as NodeJS.ErrnoException | undefined) : undefined
+  if (!(error instanceof Error)) return false
+  if (error.name === 'DataError') return true // Its class is in a room that may be missing.
+  const cause = error.cause as NodeJS.ErrnoException | undefined
   return ['listen', 'bind', 'getaddrinfo'].includes(cause?.syscall ?? '')
 }
 

@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Context, TestAppOptions } from 'svc'
+import type { Context, TestAppOptions, TestJobs } from 'svc'
 import { createApp, type App } from '../app.ts'
 import { compose, type Action, type Middleware } from '../chain/compose.ts'
 import type { ApplicationParts } from '../composition/application-parts.ts'
@@ -15,6 +15,7 @@ import { requireRooms } from '../composition/rooms.ts'
 import { sessionPathOf } from '../composition/written-folders.ts'
 import { loadWithLayers, type LoadedConfig } from '../config/load.ts'
 import type { CoreContext } from '../http/context.ts'
+import type { Jobs } from '../jobs/jobs.ts'
 import { parsePattern } from '../routing/pattern.ts'
 import { TestClient, type TestHost } from './test-client.ts'
 
@@ -22,6 +23,7 @@ import { TestClient, type TestHost } from './test-client.ts'
 export type TestApp = App & {
   /** Creates a client with its own cookies. */
   readonly client: () => TestClient
+  readonly jobs: TestJobs
   /** Stops the application and removes everything that it has written. */
   readonly close: () => Promise<void>
 }
@@ -38,7 +40,9 @@ export async function testApp(folder: string | URL, options: TestAppOptions = {}
   try {
     const loaded = loadedFor(join(root, 'svc.json'), options, written)
     const routes = new ClientRoutes()
+    const clock = { nowMs: Date.now() }
     const app = createApp({
+      now: () => clock.nowMs,
       loaded,
       appKey: randomBytes(32).toString('base64url'),
       rooms: requireRooms(loaded.config),
@@ -55,8 +59,20 @@ export async function testApp(folder: string | URL, options: TestAppOptions = {}
       await close()
       throw error
     }
-    const request: TestHost['request'] = (url, init) => app.request(url, init)
-    return Object.assign(app, { client: () => new TestClient(routes.host(request)), close })
+    const jobs = createTestJobs(() => routes.parts.jobs.current, clock)
+    const request: TestHost['request'] = async (url, init) => {
+      const response = await app.request(url, init)
+      await jobs.idle()
+      return response
+    }
+    const enqueue: App['enqueue'] = async (...args) => {
+      const id = await routes.parts.jobs.enqueue(...args)
+      await jobs.idle()
+      return id
+    }
+    const members = { jobs, enqueue, client: () => new TestClient(routes.host(request)), close }
+    // `enqueue` replaces a getter of the class, which Object.assign cannot.
+    return Object.defineProperties(app, Object.getOwnPropertyDescriptors(members)) as TestApp
   } catch (error) {
     remove()
     throw error
@@ -77,11 +93,28 @@ function loadedFor(file: string, { config = {}, setup, settings }: TestAppOption
     'paths.log': join(written, 'logs'),
     'paths.cache': join(written, 'cache'),
     'paths.temp': join(written, 'temp'),
+    'paths.data': join(written, 'data'),
   }
   const layers = [isolated, config, { setup, settings }]
   const loaded = loadWithLayers(file, layers)
   if (sessionPathOf(loaded) === undefined) return loaded
   return loadWithLayers(file, [...layers, { setup: { session: { path: join(written, 'sessions') } } }])
+}
+
+/** @param find returns the jobs, if the application has any */
+function createTestJobs(find: () => Jobs | undefined, clock: { nowMs: number }): TestJobs {
+  const idle = async (): Promise<void> => find()?.idle()
+  return {
+    idle,
+    advance: async (seconds) => {
+      if (!Number.isFinite(seconds) || seconds < 0) {
+        throw new RangeError(`Cannot advance the clock: the seconds must be 0 or more: they are ${seconds}`)
+      }
+      clock.nowMs += seconds * 1000
+      await idle()
+    },
+    list: async () => (await find()?.list({ name: null, state: null, offset: 0, count: -1 })) ?? [],
+  }
 }
 
 /** The context has every feature. */
@@ -91,6 +124,11 @@ type FullContext = CoreContext & Pick<Context, 'signIn' | 'signOut' | 'csrf_toke
 class ClientRoutes {
   readonly #prefix = `/svc-test-${randomBytes(16).toString('hex')}`
   #parts: ApplicationParts | undefined = undefined
+
+  /** The parts of the application, once it has been loaded. */
+  get parts(): ApplicationParts {
+    return this.#parts as ApplicationParts // `add` is called first.
+  }
 
   /** Adds the routes to those of the application. */
   add(parts: ApplicationParts): void {
@@ -116,7 +154,7 @@ class ClientRoutes {
 
   /** Returns what a client uses of the application. */
   host(request: TestHost['request']): TestHost {
-    const { registry, builtIn } = this.#parts as ApplicationParts // The application has been loaded.
+    const { registry, builtIn } = this.parts
     return {
       request,
       tokenField: builtIn.csrf.header,

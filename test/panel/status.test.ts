@@ -38,6 +38,7 @@ function makeSources(t: { after(close: () => void): void }) {
     ...figures,
     events: () => figures.events,
     sessions: () => figures.sessions,
+    jobs: () => ({ done: 0, failed: 0, dead: 0, running: 0 }),
     limits: () => figures.limits,
     connections: () => figures.connections,
     isReloadRefused: () => false,

@@ -179,6 +179,8 @@ const titles: Readonly<Record<string, string>> = {
   pool_http: 'Pools',
   pool_ws: 'Pools',
   pool_rest: 'Pools',
+  pool_jobs: 'Pools',
+  data: 'Data',
   monitor: 'Others',
   dev: 'Others',
   config: 'Others',

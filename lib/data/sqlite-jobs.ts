@@ -1,0 +1,350 @@
+/**
+ * The job store in the SQLite file of a server.
+ *
+ * The process that has opened the file is the only one that writes it, so the store knows without a clock when the
+ * owner of a job has gone: on opening, every running job belongs to a process of an earlier run.
+ *
+ * Surprise: `claim` must not search the jobs of every name each time. The store remembers, by name, a lower bound of
+ * the time at which the next job is due, and asks the file only where that has passed.
+ */
+import {
+  endedTooOften,
+  jobStates,
+  keepDeadMs,
+  maxDead,
+  maxEnds,
+  scheduleKey,
+  type Claim,
+  type ClaimedJob,
+  type JobCounts,
+  type JobQuery,
+  type JobState,
+  type JobStore,
+  type ListedJob,
+  type NewJob,
+  type Outcome,
+  type ScheduleStep,
+} from '../jobs/job-store.ts'
+import { Database } from './database.ts'
+import type { DatabaseOptions } from './open-file.ts'
+import type { Statement } from './sqlite.ts'
+
+/** The number of the state in the file. */
+const dead = 2
+
+interface JobRow {
+  readonly id: number
+  readonly name: string
+  readonly state: number
+  readonly key: string | null
+  readonly due: number
+  readonly tries: number
+  readonly data: string | null
+  readonly error: string | null
+  readonly ended: number | null
+}
+
+/** The longest error that is kept, in characters. */
+const maxErrorLength = 4000
+/** Yesterday's counts stay for a while, in case the clock is set back. */
+const keptDays = 2
+const sweepEveryMs = 3_600_000
+
+/**
+ * Opens the file and its job store.
+ * @param now milliseconds since 1970
+ * @throws DataError as `Database.open` does, as a rejection
+ */
+export async function openJobs(options: DatabaseOptions, now: () => number): Promise<JobStore> {
+  const database = Database.open(options)
+  const jobs = new SqliteJobs(database, now)
+  try {
+    await jobs.open()
+  } catch (error) {
+    database.close()
+    throw error
+  }
+  return jobs
+}
+
+/** The store. It owns the database. */
+class SqliteJobs implements JobStore {
+  readonly #database: Database
+  readonly #now: () => number
+  /** By name: no job of it that waits is due earlier. A missing name has no job that waits. */
+  #due = new Map<string, number>()
+  readonly #listeners = new Set<() => void>()
+  readonly #sweep: NodeJS.Timeout
+
+  constructor(database: Database, now: () => number) {
+    this.#database = database
+    this.#now = now
+    database.onRollback(() => this.#readDue())
+    this.#sweep = setInterval(() => void this.#removeOld().catch(() => {}), sweepEveryMs).unref() // The next one may do.
+  }
+
+  /** Gives back the jobs that ran when the last run ended. Call it first. */
+  async open(): Promise<void> {
+    this.#readDue()
+    await this.#database.write(() => this.#giveBack(this.#all<JobRow>('SELECT * FROM jobs WHERE state = 1')))
+    await this.#removeOld()
+  }
+
+  enqueue(job: NewJob): Promise<string> {
+    return this.#database.write(() => this.#add(job))
+  }
+
+  claim(owner: string, names: readonly string[], count: number): Promise<Claim> {
+    const now = this.#now()
+    const isDue = (name: string): boolean => (this.#due.get(name) ?? Infinity) <= now
+    if (!names.some(isDue)) return Promise.resolve({ jobs: [], nextAt: this.#nextOf(names) })
+    return this.#database.write(() => {
+      const found = names.filter(isDue).flatMap((name) => this.#dueJobs(name, now, count))
+      found.sort((a, b) => a.due - b.due || a.id - b.id)
+      const jobs = found.slice(0, count)
+      for (const { id } of jobs) this.#run('UPDATE jobs SET state = 1, owner = ? WHERE id = ?', owner, id)
+      // The first that was found and not claimed bounds the rest of its name.
+      for (const { name, due } of found.slice(count).reverse()) this.#due.set(name, due)
+      return { jobs: jobs.map(claimed), nextAt: this.#nextOf(names) }
+    })
+  }
+
+  settle(owner: string, outcomes: readonly Outcome[]): Promise<void> {
+    return this.#database.write(() => {
+      for (const outcome of outcomes) {
+        const id = Number(outcome.id)
+        const row = this.#get<JobRow>('SELECT * FROM jobs WHERE id = ? AND state = 1 AND owner = ?', id, owner)
+        if (row !== undefined) this.#end(row, outcome)
+      }
+    })
+  }
+
+  release(owner: string): Promise<void> {
+    return this.#database.write(() => {
+      this.#giveBack(this.#all<JobRow>('SELECT * FROM jobs WHERE state = 1 AND owner = ?', owner))
+    })
+  }
+
+  plan(name: string, spec: string, next: number): Promise<number> {
+    return this.#database.write(() => {
+      const known = this.#get<{ next: number }>('SELECT next FROM schedules WHERE name = ? AND spec = ?', name, spec)
+      if (known !== undefined) return known.next
+      this.#run('INSERT OR REPLACE INTO schedules (name, spec, next) VALUES (?, ?, ?)', name, spec, next)
+      return next
+    })
+  }
+
+  advance({ name, from, to, runs }: ScheduleStep): Promise<boolean> {
+    return this.#database.write(() => {
+      const { changes } = this.#run('UPDATE schedules SET next = ? WHERE name = ? AND next = ?', to, name, from)
+      if (changes === 0) return false
+      if (runs) this.#add({ name, data: null, key: scheduleKey, at: null })
+      return true
+    })
+  }
+
+  counts(): readonly JobCounts[] {
+    const counts = new Map<string, Record<JobState | 'done', number>>()
+    const of = (name: string): Record<JobState | 'done', number> => {
+      const known = counts.get(name) ?? { waiting: 0, running: 0, dead: 0, done: 0 }
+      counts.set(name, known)
+      return known
+    }
+    const rows = this.#all<{ name: string; state: number; count: number }>(
+      'SELECT name, state, count(*) AS count FROM jobs GROUP BY state, name',
+    )
+    for (const { name, state, count } of rows) of(name)[jobStates[state] ?? 'dead'] = count
+    const today = dayOf(this.#now())
+    for (const { name, count } of this.#all<{ name: string; count: number }>(
+      'SELECT name, count FROM jobs_done WHERE day = ?', today,
+    )) of(name).done = count
+    return [...counts].map(([name, values]) => ({ name, ...values })).sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  list({ name, state, offset, count }: JobQuery): readonly ListedJob[] {
+    const at = state === null ? null : jobStates.indexOf(state)
+    const rows = this.#all<JobRow>(
+      'SELECT * FROM jobs WHERE (?1 IS NULL OR name = ?1) AND (?2 IS NULL OR state = ?2) '
+        + 'ORDER BY state DESC, name, id DESC LIMIT ?3 OFFSET ?4',
+      name, at, count, offset,
+    )
+    return rows.map(listed)
+  }
+
+  retry(id: string): Promise<boolean> {
+    return this.#database.write(() => {
+      const row = this.#find(id)
+      if (row === undefined) return false
+      const isDead = row.state === dead
+      this.#wait({ ...row, tries: isDead ? 0 : row.tries }, this.#now(), 0, isDead ? null : row.error)
+      return true
+    })
+  }
+
+  discard(id: string): Promise<boolean> {
+    return this.#database.write(() => {
+      const row = this.#find(id)
+      if (row !== undefined) this.#run('DELETE FROM jobs WHERE id = ?', row.id)
+      return row !== undefined
+    })
+  }
+
+  onDue(listener: () => void): void {
+    this.#listeners.add(listener)
+  }
+
+  close(): void {
+    clearInterval(this.#sweep)
+    this.#listeners.clear()
+    this.#database.close()
+  }
+
+  // ---- within a transaction ----
+
+  #add({ name, data, key, at }: NewJob): string {
+    if (key !== null) {
+      const found = this.#get<JobRow>('SELECT id FROM jobs WHERE state = 0 AND name = ? AND key = ? LIMIT 1', name, key)
+      if (found !== undefined) return String(found.id)
+    }
+    const now = this.#now()
+    const due = at ?? now
+    const { lastInsertRowid } = this.#run(
+      'INSERT INTO jobs (name, key, state, due, tries, ends, data, created) VALUES (?, ?, 0, ?, 0, 0, ?, ?)',
+      name, key, due, data, now,
+    )
+    this.#waits(name, due)
+    return String(lastInsertRowid)
+  }
+
+  /** Finds the first jobs of a name that are due, one more than may be claimed, and sets the bound of the name. */
+  #dueJobs(name: string, now: number, count: number): JobRow[] {
+    const rows = this.#all<JobRow>(
+      'SELECT * FROM jobs WHERE state = 0 AND name = ? ORDER BY due, id LIMIT ?', name, count + 1,
+    )
+    const due = rows.filter((row) => row.due <= now)
+    const next = rows[due.length]
+    if (next !== undefined) this.#due.set(name, next.due)
+    else if (rows.length <= count) this.#due.delete(name)
+    return due
+  }
+
+  #end(row: JobRow, outcome: Outcome): void {
+    const { id, name } = row
+    switch (outcome.end) {
+      case 'done':
+        this.#run('DELETE FROM jobs WHERE id = ?', id)
+        this.#run(
+          'INSERT INTO jobs_done (day, name, count) VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET count = count + 1',
+          dayOf(this.#now()), name,
+        )
+        return
+      case 'back':
+        return this.#wait(row, row.due, null, row.error)
+      case 'retry':
+        return this.#wait({ ...row, tries: row.tries + 1 }, outcome.at, 0, outcome.error)
+      case 'dead':
+        return this.#die({ ...row, tries: row.tries + 1 }, outcome.error)
+    }
+  }
+
+  /** @param ends null: unchanged */
+  #wait({ id, name, tries }: JobRow, due: number, ends: number | null, error: string | null): void {
+    this.#run(
+      'UPDATE jobs SET state = 0, owner = NULL, ended = NULL, due = ?, tries = ?, ends = coalesce(?, ends), error = ? '
+        + 'WHERE id = ?',
+      due, tries, ends, error?.slice(0, maxErrorLength) ?? null, id,
+    )
+    this.#waits(name, due)
+  }
+
+  #die({ id, name, tries }: JobRow, error: string): void {
+    this.#run(
+      'UPDATE jobs SET state = 2, owner = NULL, ended = ?, tries = ?, error = ? WHERE id = ?',
+      this.#now(), tries, error.slice(0, maxErrorLength), id,
+    )
+    this.#run(
+      'DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE state = 2 AND name = ? '
+        + 'ORDER BY ended DESC, id DESC LIMIT -1 OFFSET ?)',
+      name, maxDead,
+    )
+  }
+
+  #giveBack(rows: readonly JobRow[]): void {
+    for (const row of rows) {
+      this.#run('UPDATE jobs SET ends = ends + 1 WHERE id = ?', row.id)
+      const ends = this.#get<{ ends: number }>('SELECT ends FROM jobs WHERE id = ?', row.id)?.ends ?? 0
+      if (ends >= maxEnds) this.#die(row, endedTooOften)
+      else this.#wait(row, row.due, null, row.error)
+    }
+  }
+
+  #find(id: string): JobRow | undefined {
+    return this.#get<JobRow>('SELECT * FROM jobs WHERE id = ? AND state <> 1', Number(id))
+  }
+
+  async #removeOld(): Promise<void> {
+    const now = this.#now()
+    await this.#database.write(() => {
+      this.#run('DELETE FROM jobs WHERE state = 2 AND ended < ?', now - keepDeadMs)
+      this.#run('DELETE FROM jobs_done WHERE day < ?', dayOf(now - keptDays * 86_400_000))
+    })
+  }
+
+  // ---- what waits ----
+
+  #waits(name: string, due: number): void {
+    const known = this.#due.get(name) ?? Infinity
+    if (due < known) this.#due.set(name, due)
+    if (due < known || due <= this.#now()) for (const listener of this.#listeners) queueMicrotask(listener)
+  }
+
+  #nextOf(names: readonly string[]): number | null {
+    const next = names.reduce((least, name) => Math.min(least, this.#due.get(name) ?? Infinity), Infinity)
+    return next === Infinity ? null : next
+  }
+
+  #readDue(): void {
+    const rows = this.#all<{ name: string; due: number }>(
+      'SELECT name, min(due) AS due FROM jobs WHERE state = 0 GROUP BY name',
+    )
+    this.#due = new Map(rows.map(({ name, due }) => [name, due]))
+  }
+
+  // ---- statements ----
+
+  #run(sql: string, ...values: (string | number | null)[]): ReturnType<Statement['run']> {
+    return this.#database.prepare(sql).run(...values)
+  }
+
+  #get<Row>(sql: string, ...values: (string | number | null)[]): Row | undefined {
+    return this.#database.prepare(sql).get(...values) as Row | undefined // The columns of the statement.
+  }
+
+  #all<Row>(sql: string, ...values: (string | number | null)[]): Row[] {
+    return this.#database.prepare(sql).all(...values) as Row[] // The columns of the statement.
+  }
+}
+
+function claimed({ id, name, data, tries }: JobRow): ClaimedJob {
+  return { id: String(id), name, data, attempt: tries + 1 }
+}
+
+function listed({ id, name, state, key, due, tries, error, ended }: JobRow): ListedJob {
+  const isDead = state === dead
+  return {
+    id: String(id),
+    name,
+    state: jobStates[state] ?? 'dead',
+    attempt: isDead ? tries : tries + 1,
+    at: isDead ? (ended ?? due) : due,
+    key,
+    error: error ?? '',
+  }
+}
+
+/** The local day, `2026-11-28`. */
+function dayOf(ms: number): string {
+  const date = new Date(ms)
+  const two = (value: number): string => String(value).padStart(2, '0')
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
+}
