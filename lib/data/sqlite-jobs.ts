@@ -57,7 +57,7 @@ const sweepEveryMs = 3_600_000
  */
 export async function openJobs(options: DatabaseOptions, now: () => number): Promise<JobStore> {
   const database = Database.open(options)
-  const jobs = new SqliteJobs(database, now)
+  const jobs = new SqliteJobs(database, options.log, now)
   try {
     await jobs.open()
   } catch (error) {
@@ -70,14 +70,16 @@ export async function openJobs(options: DatabaseOptions, now: () => number): Pro
 /** The store. It owns the database. */
 class SqliteJobs implements JobStore {
   readonly #database: Database
+  readonly #log: DatabaseOptions['log']
   readonly #now: () => number
   /** By name: no job of it that waits is due earlier. A missing name has no job that waits. */
   #due = new Map<string, number>()
   readonly #listeners = new Set<() => void>()
   readonly #sweep: NodeJS.Timeout
 
-  constructor(database: Database, now: () => number) {
+  constructor(database: Database, log: DatabaseOptions['log'], now: () => number) {
     this.#database = database
+    this.#log = log
     this.#now = now
     database.onRollback(() => this.#readDue())
     this.#sweep = setInterval(() => void this.#removeOld().catch(() => {}), sweepEveryMs).unref() // The next one may do.
@@ -273,8 +275,12 @@ class SqliteJobs implements JobStore {
     for (const row of rows) {
       this.#run('UPDATE jobs SET ends = ends + 1 WHERE id = ?', row.id)
       const ends = this.#get<{ ends: number }>('SELECT ends FROM jobs WHERE id = ?', row.id)?.ends ?? 0
-      if (ends >= maxEnds) this.#die(row, endedTooOften)
-      else this.#wait(row, row.due, null, row.error)
+      if (ends < maxEnds) {
+        this.#wait(row, row.due, null, row.error)
+        continue
+      }
+      this.#die({ ...row, tries: row.tries + 1 }, endedTooOften)
+      this.#log.error(`job ${row.id} (${row.name}) is dead: ${endedTooOften}`)
     }
   }
 

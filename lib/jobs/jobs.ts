@@ -139,7 +139,7 @@ export class Jobs {
     return Promise.all(names.map(async (name) => {
       const record = this.#jobs.get(name)?.record
       const next = record?.schedule === undefined ? null : await this.#nextOf(store, record)
-      return { ...none, ...counts.get(name), name, action: record?.action ?? '', next }
+      return { name, action: record?.action ?? '', ...none, ...counts.get(name), next }
     }))
   }
 
