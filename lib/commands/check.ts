@@ -19,7 +19,6 @@ import { refuseInconsistent, inconsistencyWarnings } from '../config/together.ts
 import { describe, describeAll } from '../control/commands.ts'
 import { isCurrent, routeTypesOf } from '../describe/route-types.ts'
 import { openStaticFiles } from '../application/static-files.ts'
-import { jobStates } from '../jobs/job-store.ts'
 import { silentLogger } from '../log/logger.ts'
 import { readCertificates, serverCertificateOf, warningsOfTime } from '../tls/certificates.ts'
 import {
@@ -189,6 +188,7 @@ async function inspectData({ config, folder }: LoadedConfig): Promise<Record<'fo
   if (!existsSync(dataFolder)) return { found: [], problems: [] } // An installation without databases has no folder.
   try {
     const { inspectDatabase } = await loadRoom('paths.data', () => import('../data/inspect.ts'))
+    const { jobStates } = await loadRoom('paths.data', () => import('../jobs/job-store.ts'))
     const content = inspectDatabase(dataFolder)
     if (content === undefined) return { found: [], problems: [] }
     const { path, problem, jobsByState } = content

@@ -5,7 +5,7 @@
 import type { CoreContext } from '../http/context.ts'
 import type { Reply } from '../http/reply.ts'
 import type { Jobs } from '../jobs/jobs.ts'
-import { jobStates, type JobQuery } from '../jobs/job-store.ts'
+import type { JobQuery, JobState } from '../jobs/job-store.ts'
 import { createTextClock } from '../log/line.ts'
 import type { AdminPort } from './admin-port.ts'
 import { readObject, refuse } from './json-body.ts'
@@ -14,6 +14,7 @@ import { asksForJson, panelPage } from './page.ts'
 /** The part of the panel's port that the jobs use. */
 type JobsPort = Pick<AdminPort, 'audit' | 'config' | 'errors' | 'jobs' | 'pages'>
 
+const states: readonly JobState[] = ['waiting', 'running', 'dead']
 /** The most jobs on one page. */
 const pageSize = 200
 
@@ -49,7 +50,7 @@ export function createJobEndpoints(port: JobsPort) {
         title: 'Jobs',
         names,
         jobs: listed.map((job) => ({ ...job, summary: job.error.split('\n', 1).join() })),
-        states: jobStates,
+        states,
         ...query,
         previous: page > 1 ? pageAt(page - 1) : '',
         next: found.length > pageSize ? pageAt(page + 1) : '',
@@ -82,7 +83,7 @@ export function createJobEndpoints(port: JobsPort) {
 
 function queryOf({ query }: CoreContext): JobQuery & { readonly page: number } {
   const page = Math.max(1, Math.trunc(Number(query.get('page') ?? 1)) || 1)
-  const state = jobStates.find((each) => each === query.get('state')) ?? null
+  const state = states.find((each) => each === query.get('state')) ?? null
   // One more shows whether there is another page.
   return { page, name: query.get('name') || null, state, offset: (page - 1) * pageSize, count: pageSize + 1 }
 }
