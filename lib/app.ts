@@ -195,6 +195,7 @@ class Server implements App {
     const more = { ...worker, backends, createLive: rooms.live?.createLive, now: options.now }
     const built = new ApplicationParts(loaded, this.#appKey.key, this.log, more)
     this.#built = built
+    life.atEnd(() => built.data.close())
     life.atEnd(() => Promise.all([built.builtIn.sessions.close(), built.endEvents()]))
     life.atEnd(() => built.jobs.current?.close())
     life.atEnd(() => built.application.stop())
@@ -339,6 +340,7 @@ class Server implements App {
       clearErrors: async (beforeMs) => this.#own.clearErrors(beforeMs),
     })
     await this.#loadApplication(this.#worker?.state ?? this.#node?.state ?? initialState)
+    await this.#built.data.ready()
     await this.#folders.start()
     await this.#node?.join()
     if (this.#worker === undefined) await this.#dev?.watch(this.control)

@@ -25,7 +25,7 @@ import { createThisProcess, type PanelLogs, type ThisProcess } from '../metrics/
 import type { MetricSources } from '../metrics/table.ts'
 import type { Node } from '../nodes/node.ts'
 import type { SharedEngine } from '../nodes/shared.ts'
-import { openLocalJobs } from '../composition/background-jobs.ts'
+import { LocalData } from '../composition/local-data.ts'
 import type { Rooms } from '../composition/rooms.ts'
 import { hostLimits } from './limits.ts'
 import { hostBroker } from './events.ts'
@@ -74,6 +74,7 @@ export class Primary {
   readonly #broker = new LocalBroker()
   readonly #keptEvents: KeptEvents | undefined
   readonly #events: ReturnType<typeof hostBroker>
+  readonly #data: LocalData
   readonly #sessions: ReturnType<typeof hostSessions>
   readonly #jobs: ReturnType<typeof hostJobs>
   readonly #eventLoop: EventLoopWatch
@@ -113,8 +114,12 @@ export class Primary {
     this.#limits = hostLimits(config['server.max_connections_per_ip'])
     this.#keptEvents = this.#shared === undefined ? this.#openKeptEvents() : undefined
     this.#events = hostBroker(this.#broker)
-    this.#sessions = hostSessions({ onProblem: logs.module('error').warn })
-    this.#jobs = hostJobs(() => openLocalJobs(loaded, log, Date.now))
+    this.#data = new LocalData(loaded, log)
+    this.#sessions = hostSessions({
+      onProblem: logs.module('error').warn,
+      open: this.#data.openSessions,
+    })
+    this.#jobs = hostJobs(() => this.#data.jobs(Date.now))
     this.#eventLoop = createEventLoopWatch({ warn: logs.module('metrics').warn })
     this.#thisProcess = this.#createThisProcess()
     const report = (message: string, thrown: unknown): void => log.error(message, { thrown })
@@ -154,6 +159,7 @@ export class Primary {
     const closing = [this.#trace, this.#events, this.#sessions, this.#readings, this.#watch, this.#eventLoop]
     for (const each of closing) each.close()
     await this.#jobs.close()
+    await this.#data.close()
     await this.#node?.leave()
     await this.#shared?.close()
     return status
@@ -174,6 +180,7 @@ export class Primary {
       return this.#joining(worker)
     })
     peer.on('process.begins', async (faults) => {
+      await this.#data.ready()
       await this.#refuseBehind(worker, faults as readonly string[]) // Sent by the worker's `beforeListening`.
       worker.serving = true
       this.#joined ??= this.#node?.join()

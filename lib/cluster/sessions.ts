@@ -35,6 +35,8 @@ interface Served {
 export function createClusterSessionStore(peer: Peer, storeSettings: StoreSettings): SessionStore {
   const key = JSON.stringify(storeSettings)
   const primary = remote<Served>(peer, 'session')
+  // Open the database now, so that the start fails if it cannot be used.
+  if (storeSettings.store === 'data') void primary.sweep(key).catch(() => {})
   return {
     read: async (id) => {
       const found = await primary.read(key, id)

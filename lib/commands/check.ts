@@ -164,7 +164,7 @@ async function inspect(
   // Compiled views on disk would belong to the user who runs the check, and the server could not replace them.
   const config = { ...loaded.config, cache_disk: false }
   const { key } = chooseAppKey(config)
-  const { application, views, modules, jobs } = new ApplicationParts({ ...loaded, config }, key, () => silentLogger)
+  const { application, views, modules, jobs, data } = new ApplicationParts({ ...loaded, config }, key, () => silentLogger)
   const root = resolve(loaded.folder, config['paths.root'])
   const found = await application.inspect()
   const problems = describeAll([...found.problems, ...found.broken, ...found.incomplete], Infinity)
@@ -172,7 +172,9 @@ async function inspect(
   const others = new Set(foldersWithoutViews.map((key) => resolve(loaded.folder, config[key])))
   if (!existsSync(root)) problems.push(`paths.root: ${root} does not exist`)
   problems.push(...found.routes.flatMap(missingParameters))
-  if (jobs.current !== undefined) await requireStore(loaded).catch((error: Error) => problems.push(error.message))
+  const withoutData = (error: Error): unknown => problems.push(error.message)
+  if (jobs.current !== undefined) await requireStore(loaded).catch(withoutData)
+  await data.check().catch(withoutData)
   const addresses = new DeadAddresses(root, found, config['admin.enabled'])
   for (const file of modules.files()) problems.push(...addresses.inModule(file))
   for (const file of existsSync(root) ? viewsBelow(root, others, notes) : []) {

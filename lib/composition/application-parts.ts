@@ -34,6 +34,7 @@ import { createSettingsReader, middlewareConfigOf } from './application-settings
 import type { Backends } from './backends.ts'
 import { BackgroundJobs } from './background-jobs.ts'
 import { createBuiltIn, type BuiltIn } from './built-in.ts'
+import { LocalData } from './local-data.ts'
 
 /** One of several processes of a server. */
 export interface ProcessIndex {
@@ -60,6 +61,8 @@ export class ApplicationParts {
   readonly views: Views
   readonly webSockets: WebSocketHost
   readonly events: Events
+  /** The database of this process. With several processes, that of the primary is used. */
+  readonly data: LocalData
   readonly jobs: BackgroundJobs
   /** Keeps the events across a planned restart; undefined when they are not in this process. */
   readonly keptEvents: KeptEvents | undefined
@@ -100,10 +103,11 @@ export class ApplicationParts {
     this.events = createEvents({ log, broker: backends.broker ?? local })
     const others = backends.broker && (() => this.events.channel('svc.presence', { events: 100, age_s: 60 }))
     this.live = createLive?.(others)
+    this.data = new LocalData(loaded, log('server'))
     this.jobs = this.#createJobs(now)
-    const { registry } = this
+    const { registry, data } = this
     const keys = [appKey, ...config.app_key_previous]
-    this.builtIn = createBuiltIn({ loaded, keys, log, registry, backends, openReplies: this.#openReplies })
+    this.builtIn = createBuiltIn({ loaded, keys, log, registry, data, backends, openReplies: this.#openReplies })
     this.reports = reportsTo(log('error'))
     this.application = this.#createApplication({ number, count })
     const { application } = this
@@ -153,7 +157,7 @@ export class ApplicationParts {
       loaded: this.#loaded,
       modules,
       log: this.#log,
-      openShared: this.#backends.openJobStore,
+      openStore: this.#backends.openJobStore ?? (() => this.data.jobs(now)),
       shared: () => {
         const { channel, queue } = events
         return { settings: this.application.settings.settings, channel, queue, url }

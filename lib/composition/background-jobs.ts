@@ -13,13 +13,14 @@ import type { JobStore } from '../jobs/job-store.ts'
 import type { SharedMembers } from '../jobs/job-context.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { Modules } from '../modules/modules.ts'
+import { requireSqlite } from './local-data.ts'
 
 interface BackgroundJobsOptions {
   readonly loaded: LoadedConfig
   readonly modules: Pick<Modules, 'load'>
   readonly log: (module: string) => ModuleLogger
-  /** Opens a store that processes share; undefined: the store of this process is used. */
-  readonly openShared: (() => Promise<JobStore>) | undefined
+  /** Opens the store. */
+  readonly openStore: () => Promise<JobStore>
   /** The members of the context that all jobs share, but `enqueue`. */
   readonly shared: () => Omit<SharedMembers, 'enqueue'>
   /** Milliseconds since 1970. */
@@ -81,7 +82,7 @@ export class BackgroundJobs {
   }
 
   async #load(): Promise<Jobs> {
-    const { loaded, openShared, ...others } = this.#options
+    const { loaded, openStore, ...others } = this.#options
     const { config, folder } = loaded
     const { Jobs } = await loadRoom('paths.jobs', () => import('../jobs/jobs.ts'))
     return new Jobs({
@@ -91,7 +92,7 @@ export class BackgroundJobs {
       workers: config['pool_jobs.workers'],
       openStore: async () => {
         await requireStore(loaded)
-        return openShared?.() ?? openLocalJobs(loaded, others.log('server'), others.now)
+        return openStore()
       },
     })
   }
@@ -103,26 +104,7 @@ export async function requireStore(loaded: LoadedConfig): Promise<void> {
     const text = 'shared.url: jobs cannot be shared by servers yet: remove the job files, or shared.url'
     throw errorOfValues(loaded, [{ key: 'shared.url', text }])
   }
-  const { DataError, loadSqlite } = await loadRoom('paths.jobs', () => import('../data/sqlite.ts'))
-  try {
-    loadSqlite()
-  } catch (error) {
-    if (!(error instanceof DataError)) throw error
-    throw errorOfValues(loaded, [{ key: 'paths.jobs', text: `paths.jobs: ${error.message}` }], error)
-  }
-}
-
-/**
- * Opens the job store in `paths.data`, for this process or, in a primary, for its workers.
- * @throws DataError, MissingRoomError, as a rejection
- */
-export async function openLocalJobs(
-  { config, folder }: LoadedConfig,
-  log: ModuleLogger,
-  now: () => number,
-): Promise<JobStore> {
-  const { openJobs } = await loadRoom('paths.jobs', () => import('../data/sqlite-jobs.ts'))
-  return openJobs({ folder: resolve(folder, config['paths.data']), sync: config['data.sync'], log }, now)
+  await requireSqlite(loaded, 'paths.jobs')
 }
 
 function hasJobFiles(folder: string): boolean {

@@ -13,7 +13,6 @@ import type { ModuleLogger } from '../log/logger.ts'
 import { createLimitGroup } from '../protection/limit.ts'
 import { createProtection } from '../protection/protection.ts'
 import type { Registry } from '../routing/registry.ts'
-import { openLocalStore } from '../session-stores/local-store.ts'
 import { createSessionGroup } from '../session/group.ts'
 import { createAuthGroup } from '../session/is-auth.ts'
 import type { OpenReplies } from '../session/open-replies.ts'
@@ -22,6 +21,7 @@ import { createResourceTokens } from '../tokens/resource-id.ts'
 import { validateFeature } from '../validation/feature.ts'
 import { createMessageGroup } from '../validation/messages.ts'
 import type { Backends } from './backends.ts'
+import type { LocalData } from './local-data.ts'
 import { createJwtGroup } from './jwt-group.ts'
 
 /** The parts and settings of the middleware of one server. */
@@ -31,6 +31,7 @@ interface BuiltInOptions {
   readonly keys: readonly string[]
   readonly log: (module: string) => ModuleLogger
   readonly registry: Registry<Chain>
+  readonly data: Pick<LocalData, 'openSessions'>
   readonly backends: Backends
   readonly openReplies: OpenReplies
 }
@@ -48,13 +49,14 @@ export interface BuiltIn {
 }
 
 /** Creates the groups. `MiddlewareHost` reads their settings later. */
-export function createBuiltIn({ loaded, keys, log, registry, backends, openReplies }: BuiltInOptions): BuiltIn {
+export function createBuiltIn(options: BuiltInOptions): BuiltIn {
+  const { loaded, keys, log, registry, data, backends, openReplies } = options
   const { config, folder } = loaded
   const { 'server.trusted_origins': trustedOrigins } = config
   const now = Date.now
   const open = publicFolder(loaded)
   const isPublic = (path: string): boolean => open !== undefined && isAtOrIn(open, path)
-  const stores = { openStoreHere: openLocalStore, ...backends }
+  const stores = { openStoreHere: data.openSessions, ...backends }
   const sessions = createSessionGroup({ ...stores, folder, isPublic, log, openReplies })
   const csrf = createCsrfGroup({ keys, trustedOrigins, log, now })
   const auth = createAuthGroup({ log })

@@ -30,7 +30,9 @@ export const migrations: readonly string[] = [
      name TEXT NOT NULL,
      count INTEGER NOT NULL,
      PRIMARY KEY (day, name)
-   ) STRICT;`,
+   ) STRICT;
+   CREATE TABLE sessions (id TEXT PRIMARY KEY, fields TEXT NOT NULL, expires INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+   CREATE INDEX sessions_expires ON sessions (expires);`,
 ]
 
 /** Returns the path of the database in `paths.data`. */

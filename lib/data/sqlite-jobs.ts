@@ -25,8 +25,8 @@ import {
   type Outcome,
   type ScheduleStep,
 } from '../jobs/job-store.ts'
-import { Database } from './database.ts'
-import type { DatabaseOptions } from './open-file.ts'
+import type { ModuleLogger } from '../log/logger.ts'
+import type { Database } from './database.ts'
 import type { Statement } from './sqlite.ts'
 
 /** The number of the state in the file. */
@@ -51,33 +51,27 @@ const keptDays = 2
 const sweepEveryMs = 3_600_000
 
 /**
- * Opens the file and its job store.
+ * Opens the job store.
  * @param now milliseconds since 1970
- * @throws DataError as `Database.open` does, as a rejection
+ * @throws DataError when the jobs of earlier runs cannot be given back, as a rejection
  */
-export async function openJobs(options: DatabaseOptions, now: () => number): Promise<JobStore> {
-  const database = Database.open(options)
-  const jobs = new SqliteJobs(database, options.log, now)
-  try {
-    await jobs.open()
-  } catch (error) {
-    database.close()
-    throw error
-  }
+export async function openJobs(database: Database, log: ModuleLogger, now: () => number): Promise<JobStore> {
+  const jobs = new SqliteJobs(database, log, now)
+  await jobs.open()
   return jobs
 }
 
-/** The store. It owns the database. */
+/** The store. It does not own the database. */
 class SqliteJobs implements JobStore {
   readonly #database: Database
-  readonly #log: DatabaseOptions['log']
+  readonly #log: ModuleLogger
   readonly #now: () => number
   /** By name: no job of it that waits is due earlier. A missing name has no job that waits. */
   #due = new Map<string, number>()
   readonly #listeners = new Set<() => void>()
   readonly #sweep: NodeJS.Timeout
 
-  constructor(database: Database, log: DatabaseOptions['log'], now: () => number) {
+  constructor(database: Database, log: ModuleLogger, now: () => number) {
     this.#database = database
     this.#log = log
     this.#now = now
@@ -198,7 +192,6 @@ class SqliteJobs implements JobStore {
   close(): void {
     clearInterval(this.#sweep)
     this.#listeners.clear()
-    this.#database.close()
   }
 
   // ---- within a transaction ----

@@ -68,9 +68,10 @@ export const sessionTable = settingsTable({
     meaning: 'The maximum of sessions in the store `memory`. Beyond it, the least recently used session is dropped.',
   },
   store: {
-    kind: 'choice', choices: ['auto', 'memory', 'file'], default: 'auto',
-    meaning: 'Where sessions are stored: in `memory`, where they end with the process, or in a `file` each. `auto`: in '
-      + 'the shared engine if `shared.url` is set, else in `memory`.',
+    kind: 'choice', choices: ['auto', 'memory', 'file', 'data'], default: 'auto',
+    meaning: 'Where sessions are stored: in `memory`, where they end with the process, in a `file` each, or in the '
+      + 'database of `paths.data` (`data`; Node 22.13 or later). `auto`: in the shared engine if `shared.url` is set, '
+      + 'else in `memory`.',
   },
   path: {
     kind: 'string', default: '',
@@ -152,6 +153,7 @@ export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
   }
 
   function storeSettings({ store, max, path }: Settings): StoreSettings {
+    if (store === 'data') return { store }
     return store === 'file' ? { store, folder: resolve(folder, path) } : { store: 'memory', max }
   }
 

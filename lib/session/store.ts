@@ -88,7 +88,8 @@ export interface SessionStore {
   readonly counts: StoreCounts
 }
 
-/** Where to store sessions: in memory, at most `max`, or in files below an absolute folder. */
+/** Where to store sessions: in memory, at most `max`, in files below an absolute folder, or in the database. */
 export type StoreSettings =
   | { readonly store: 'memory'; readonly max: number }
   | { readonly store: 'file'; readonly folder: string }
+  | { readonly store: 'data' }

@@ -18,7 +18,7 @@ describe('inspectDatabase', () => {
   if (!hasSqlite) return
   it('counts the jobs by state while a server uses the file, and afterwards', async (t) => {
     const { database, folder } = openTest(t)
-    const expected = { version: 1, problem: undefined, jobsByState: new Map([[0, 3], [2, 1]]) }
+    const expected = { path: join(folder, 'svc.db'), version: 1, problem: undefined, jobsByState: new Map([[0, 3], [2, 1]]) }
     assert.deepEqual(inspectDatabase(folder)?.jobsByState, new Map())
     await Promise.all(['a', 'b', 'c', 'd'].map((name) => database.write(() => addJob(database, name))))
     await database.write(() => database.prepare("UPDATE jobs SET state = 2 WHERE name = 'b'").run())

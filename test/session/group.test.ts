@@ -40,7 +40,7 @@ describe('the settings of sessions', () => {
     [{ ttl_s: 31_536_001 }, /^setup\.session\.ttl_s/],
     [{ sweep_every: 0 }, /^setup\.session\.sweep_every must be 1 to 1000000/],
     [{ max: 0 }, /^setup\.session\.max must be 1 to 10000000/],
-    [{ store: 'redis' }, /^setup\.session\.store must be auto, memory or file/],
+    [{ store: 'redis' }, /^setup\.session\.store must be auto, memory, file or data/],
     [{ store: 'file' }, /^setup\.session\.path must be a folder, since setup\.session\.store is "file"$/],
     [{ store: 'file', path: 'a\u0000' }, /^setup\.session\.path must be a path without control characters/],
     [{ store: 'file', path: 'file' }, /^setup\.session\.path must be a folder: .*\/file is not a folder$/],
