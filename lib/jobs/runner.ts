@@ -8,7 +8,7 @@
 import { randomUUID } from 'node:crypto'
 import { JobFailed } from '../application/job-failed.ts'
 import { RateLimited } from '../base/rate-limited.ts'
-import { isError, reasonOf } from '../base/reason.ts'
+import { isError, reasonOf, textOf } from '../base/reason.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { JobRecord } from './job-record.ts'
 import type { ClaimedJob, JobStore, Outcome } from './job-store.ts'
@@ -217,7 +217,7 @@ export class Runner {
       this.counts.done += 1
       return { id, end: 'done' }
     } catch (error) {
-      if (error instanceof StoppedError) return { id, end: 'back' }
+      if (isError(error) && error instanceof StoppedError) return { id, end: 'back' }
       return this.#failed(job, loaded.record, error)
     } finally {
       clearTimeout(timer)
@@ -226,13 +226,13 @@ export class Runner {
 
   #failed({ id, name, attempt }: ClaimedJob, { retries, backoff_s: backoffS }: JobRecord, error: unknown): Outcome {
     const { log, now, random } = this.#options
-    const isLast = attempt > retries || error instanceof JobFailed
+    const isLast = attempt > retries || (isError(error) && error instanceof JobFailed)
     this.counts.failed += 1
     if (isLast) this.counts.dead += 1
     const what = `job ${id} (${name}) failed at try ${attempt} of ${retries + 1}`
     const report = isLast ? log.error : log.warn
     report(isLast ? `${what} and is dead` : what, { thrown: error })
-    const text = isError(error) ? (error.stack ?? error.message) : reasonOf(error)
+    const text = typeof error === 'string' && error !== '' ? error : textOf(error)
     if (isLast) return { id, end: 'dead', error: text }
     const delayMs = Math.min(backoffS * 1000 * 2 ** (attempt - 1), maxBackoffMs)
     return { id, end: 'retry', at: Math.round(now() + delayMs * (1 + jitter * random())), error: text }
