@@ -55,8 +55,8 @@ export class Runner {
   /** Ended tries that the store does not know yet. */
   readonly #ended: Outcome[] = []
   #jobs: ReadonlyMap<string, LoadedJob> = new Map()
-  /** The next time of each schedule, as last seen in the store. */
-  readonly #times = new Map<string, number>()
+  /** The next time of each schedule of these jobs, as last seen in the store. */
+  #times = new Map<string, number>()
   #timer: NodeJS.Timeout | undefined
   /** The rounds in progress, if any, and whether another must follow. */
   #rounds: Promise<void> | undefined
@@ -80,7 +80,7 @@ export class Runner {
   /** Replaces the jobs, and runs those that are due. Running ones keep their action. */
   use(jobs: ReadonlyMap<string, LoadedJob>): void {
     this.#jobs = jobs
-    this.#times.clear()
+    this.#times = new Map()
     this.wake()
   }
 
@@ -161,22 +161,23 @@ export class Runner {
   /** Makes the jobs of the schedules whose time has come. Returns the next time of all. */
   async #moveSchedules(): Promise<number> {
     const { store, now } = this.#options
+    const times = this.#times // A reload replaces it with the jobs.
     let earliest = Infinity
     for (const { record: { name, schedule, catch_up: catchUp } } of this.#jobs.values()) {
       if (schedule === undefined) continue
-      const from = this.#times.get(name) ?? (await store.plan(name, schedule.spec, schedule.next(now())))
+      const from = times.get(name) ?? (await store.plan(name, schedule.spec, schedule.next(now())))
       const to = schedule.next(now(), from)
       const isOver = from <= now()
       // A time beyond the next one: the clock was set back.
       const moves = isOver || to < from
       const isOurs = moves && (await store.advance({ name, from, to, runs: isOver && (catchUp || from >= this.#startedMs) }))
       if (moves && !isOurs) {
-        this.#times.delete(name)
+        times.delete(name)
         this.#isAskedAgain = true // Another process was faster: read the time that it has set.
         continue
       }
       const next = moves ? to : from
-      this.#times.set(name, next)
+      times.set(name, next)
       earliest = Math.min(earliest, next)
     }
     return earliest
