@@ -84,9 +84,10 @@ export class Runner {
     this.wake()
   }
 
-  /** Looks for jobs that are due. */
+  /** Reports the ended tries to the store, and looks for jobs that are due. */
   wake(): void {
-    if (this.#isStopped || this.#jobs.size === 0) return
+    const claims = this.#jobs.size > 0 && !this.#isStopped
+    if (!claims && this.#ended.length === 0) return
     this.#isAskedAgain = true
     this.#rounds ??= this.#runRounds()
   }
@@ -102,12 +103,12 @@ export class Runner {
 
   /**
    * Claims no more jobs and waits for the running ones. After a while their signals abort, and they are given back.
+   * Never rejects: when the store fails, its jobs are run again as those of a process that is gone.
    * @param timeoutMs how long to wait
    */
   async stop(timeoutMs: number): Promise<void> {
     this.#isStopped = true
     clearTimeout(this.#timer)
-    await this.#rounds
     const timer = setTimeout(() => {
       for (const abort of this.#running.values()) abort.abort(new StoppedError())
     }, timeoutMs)
@@ -116,15 +117,20 @@ export class Runner {
       this.#reportIdle()
     })
     clearTimeout(timer)
-    await this.#settle()
+    try {
+      await this.#settle() // What the last round could not report.
+    } catch (error) {
+      this.#storeFailures.say(`cannot reach the jobs: ${reasonOf(error)}`)
+    }
   }
 
   async #runRounds(): Promise<void> {
     let nextAt = Infinity
     try {
-      while (this.#isAskedAgain && !this.#isStopped) {
+      while (this.#isAskedAgain) {
         this.#isAskedAgain = false
         await this.#settle()
+        if (this.#isStopped) continue
         nextAt = Math.min(await this.#moveSchedules(), await this.#claim())
       }
     } catch (error) {
@@ -186,7 +192,7 @@ export class Runner {
   /** Runs the jobs that are due. Returns when the next one is. */
   async #claim(): Promise<number> {
     const free = this.#options.workers - this.#running.size
-    if (free <= 0) return Infinity // The next one to end claims.
+    if (free <= 0 || this.#isStopped) return Infinity // The next one to end claims.
     const { jobs, nextAt } = await this.#options.store.claim(this.#owner, [...this.#jobs.keys()], free)
     for (const job of jobs) void this.#run(job)
     return this.#running.size < this.#options.workers ? (nextAt ?? Infinity) : Infinity
@@ -205,7 +211,8 @@ export class Runner {
   async #tried(job: ClaimedJob, abort: AbortController): Promise<Outcome> {
     const { id, name } = job
     const loaded = this.#jobs.get(name)
-    if (loaded === undefined) return { id, end: 'back' } // Its record has been removed since.
+    // It was claimed while a reload removed its record, or while the server was stopped.
+    if (loaded === undefined || this.#isStopped) return { id, end: 'back' }
     const { signal } = abort
     const seconds = loaded.record.timeout_s
     const timeout = new Error(`it took longer than timeout_s, ${seconds} s`)
