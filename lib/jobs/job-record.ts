@@ -58,8 +58,9 @@ export function readJobRecord(value: unknown, root: string): ReadJobRecord {
   if (!isObject(value)) return { name: '', problems: ['a job is a JSON object'] }
   const problems: string[] = []
   const name = readName(value, problems)
+  const known = problems.length
   const action = readAction(value, root, problems)
-  if (problems.length === 0 && parseAction(action).kind !== 'module') {
+  if (problems.length === known && parseAction(action).kind !== 'module') {
     problems.push(`action must be a module such as jobs/mail.js@send: it is ${JSON.stringify(action)}`)
   }
   const read: Record<string, unknown> = {}
