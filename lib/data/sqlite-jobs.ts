@@ -57,7 +57,12 @@ const sweepEveryMs = 3_600_000
  */
 export async function openJobs(database: Database, log: ModuleLogger, now: () => number): Promise<JobStore> {
   const jobs = new SqliteJobs(database, log, now)
-  await jobs.open()
+  try {
+    await jobs.open()
+  } catch (error) {
+    jobs.close()
+    throw error
+  }
   return jobs
 }
 
