@@ -25,7 +25,7 @@ interface JobsOptions {
   readonly log: (module: string) => ModuleLogger
   /** `pool_jobs.workers`. */
   readonly workers: number
-  /** Opens the store; called once. */
+  /** Opens the store; called once, unless it rejects. */
   readonly openStore: () => Promise<JobStore>
   /** The members of the context that all jobs share, but `enqueue`. */
   readonly shared: () => Omit<SharedMembers, 'enqueue'>
@@ -171,6 +171,9 @@ export class Jobs {
     this.#store ??= openStore().then((store) => {
       if (workers > 0) this.#runner = new Runner({ store, workers, log: log('server'), now, random: Math.random })
       return store
+    }).catch((error: unknown) => {
+      this.#store = undefined // A later reload tries again.
+      throw error
     })
     return this.#store
   }
