@@ -34,28 +34,55 @@ export async function openClusterJobs(peer: Peer): Promise<JobStore> {
   }
 }
 
-/** Makes the primary's side. @param openStore called once, when a worker needs the store */
+/** Makes the primary's side. @param openStore called when a worker needs the store; once, unless it rejects */
 export function hostJobs(openStore: () => Promise<JobStore>) {
   let opening: Promise<JobStore> | undefined
-  const opened = (): Promise<JobStore> => (opening ??= openStore())
+  /** The owners of workers that have ended, whose jobs are not given back yet. */
+  const gone = new Set<string>()
+  /** One for each worker that uses the store. */
+  const informs = new Set<() => void>()
+  const opened = (): Promise<JobStore> => {
+    opening ??= openStore().then((store) => {
+      store.onDue(() => {
+        for (const inform of informs) inform()
+      })
+      return store
+    }).catch((error: unknown) => {
+      opening = undefined // A later reload of a worker tries again.
+      throw error
+    })
+    return opening
+  }
+  const releaseGone = async (): Promise<void> => {
+    try {
+      for (const owner of gone) {
+        await (await opened()).release(owner)
+        gone.delete(owner)
+      }
+    } catch {
+      // The next claim of any worker tries again. Its own write reports a database that fails.
+    }
+  }
   return {
     /** Serves a worker until its channel closes. Call it once, before the first message of the worker arrives. */
     attach: (peer: Peer): void => {
       const owners = new Set<string>()
       /** Whether the worker knows that a job is due: one message is enough until it claims. */
       let isInformed = false
+      const inform = (): void => {
+        if (!isInformed) peer.notify('jobs.due')
+        isInformed = true
+      }
       serve<Served>(peer, 'jobs', {
         open: async () => {
-          const store = await opened()
-          store.onDue(() => {
-            if (!isInformed) peer.notify('jobs.due')
-            isInformed = true
-          })
+          await opened()
+          informs.add(inform)
         },
         enqueue: async (job) => (await opened()).enqueue(job),
         claim: async (owner, names, count) => {
           isInformed = false
           owners.add(owner)
+          void releaseGone()
           return (await opened()).claim(owner, names, count)
         },
         settle: async (owner, outcomes) => (await opened()).settle(owner, outcomes),
@@ -68,7 +95,9 @@ export function hostJobs(openStore: () => Promise<JobStore>) {
         discard: async (id) => (await opened()).discard(id),
       })
       void peer.closed.then(async () => {
-        for (const owner of owners) await (await opened()).release(owner)
+        informs.delete(inform)
+        for (const owner of owners) gone.add(owner)
+        await releaseGone()
       })
     },
     close: async (): Promise<void> => {
