@@ -39,7 +39,7 @@ export interface ClaimedJob {
 /** The result of `claim`. */
 export interface Claim {
   readonly jobs: readonly ClaimedJob[]
-  /** When the next job of these names is due; null when none waits. */
+  /** No waiting job of these names is due earlier; null: none waits. */
   readonly nextAt: number | null
 }
 
