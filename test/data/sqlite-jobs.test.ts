@@ -1,12 +1,9 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { describe, it, type TestContext } from 'node:test'
-import { Database } from '../../lib/data/database.ts'
+import { describe, it } from 'node:test'
 import type { SqlValue } from '../../lib/data/sqlite.ts'
-import { openJobs } from '../../lib/data/sqlite-jobs.ts'
-import type { JobQuery, JobStore } from '../../lib/jobs/job-store.ts'
-import { silentLogger } from '../../lib/log/logger.ts'
-import { openTestJobs } from './jobs-support.ts'
+import type { JobQuery } from '../../lib/jobs/job-store.ts'
+import { openFolder, openTestJobs } from './jobs-support.ts'
 import { describeJobStore } from '../jobs/store-conformance.ts'
 import { hasSqlite, withDatabase } from '../support/sqlite.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -14,55 +11,31 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 const all: JobQuery = { name: null, state: null, offset: 0, count: -1 }
 const hourMs = 3_600_000
 
-/** A store, and the database that it has opened. */
-async function openWithDatabase(t: TestContext, folder = temporaryFolder(), now: () => number = Date.now): Promise<{ store: JobStore; database: Database }> {
-  const opened: Database[] = []
-  const { open } = Database
-  const opening = t.mock.method(Database, 'open', (options: Parameters<typeof open>[0]) => {
-    const database = Reflect.apply(open, Database, [options])
-    opened.push(database)
-    return database
-  })
-  const store = await openJobs({ folder, sync: 'normal', log: silentLogger }, now)
-  opening.mock.restore()
-  t.after(() => store.close())
-  const [database] = opened
-  assert.ok(database !== undefined)
-  return { store, database }
-}
-
 const job = { name: 'a', data: null, key: null, at: null }
 
 if (hasSqlite) {
   describeJobStore('jobs in SQLite', (t, now) => openTestJobs(t, now))
 }
 
-describe('the jobs of a server without SQLite', () => {
-  if (hasSqlite) return
-  it('cannot be opened', async () => {
-    const opening = openJobs({ folder: temporaryFolder(), sync: 'normal', log: silentLogger }, Date.now)
-    await assert.rejects(opening, /^DataError: paths\.data needs node:sqlite/)
-  })
-})
-
 describe('jobs in SQLite', () => {
   if (!hasSqlite) return
 
   it('are given back at the next start after a stop, too', async (t) => {
     const folder = temporaryFolder()
-    const first = await openJobs({ folder, sync: 'normal', log: silentLogger }, Date.now)
+    const { store: first, database } = await openFolder(t, Date.now, folder)
     const id = await first.enqueue(job)
     await first.claim('o', ['a'], 1)
     const written = first.enqueue(job)
     await first.close()
+    database.close()
     const second = await written
-    const { store } = await openWithDatabase(t, folder)
+    const { store } = await openFolder(t, Date.now, folder)
     assert.deepEqual((await store.claim('o', ['a'], 9)).jobs.map((each) => each.id), [id, second])
   })
 
-  it('reject when the store is closed', async (t) => {
-    const { store } = await openWithDatabase(t)
-    await store.close()
+  it('reject when the database is closed', async (t) => {
+    const { store, database } = await openFolder(t)
+    database.close()
     await assert.rejects(async () => store.enqueue(job), /is closed/)
     await assert.rejects(async () => store.settle('o', []), /is closed/)
     await assert.rejects(async () => store.list(all), /is closed/)
@@ -71,7 +44,7 @@ describe('jobs in SQLite', () => {
   it('are removed seven days after their death, within an hour', async (t) => {
     t.mock.timers.enable({ apis: ['setInterval'] })
     let now = Date.now()
-    const { store } = await openWithDatabase(t, temporaryFolder(), () => now)
+    const { store } = await openFolder(t, () => now)
     const id = await store.enqueue(job)
     await store.claim('o', ['a'], 1)
     await store.settle('o', [{ id, end: 'dead', error: 'x' }])
@@ -85,7 +58,7 @@ describe('jobs in SQLite', () => {
   })
 
   it('keep the first 4,000 characters of an error', async (t) => {
-    const { store } = await openWithDatabase(t)
+    const { store } = await openFolder(t)
     const ids = [await store.enqueue(job), await store.enqueue(job)]
     await store.claim('o', ['a'], 2)
     await store.settle('o', [
@@ -96,7 +69,7 @@ describe('jobs in SQLite', () => {
   })
 
   it('change in all outcomes of a call or in none', async (t) => {
-    const { store } = await openWithDatabase(t)
+    const { store } = await openFolder(t)
     const ids = [await store.enqueue(job), await store.enqueue(job)]
     await store.claim('o', ['a'], 2)
     const wrong = store.settle('o', [{ id: ids[0] ?? '', end: 'done' }, { id: ids[1] ?? '', end: 'retry', at: 0.5, error: 'x' }])
@@ -105,7 +78,7 @@ describe('jobs in SQLite', () => {
   })
 
   it('are found again after a claim whose transaction failed', async (t) => {
-    const { store, database } = await openWithDatabase(t)
+    const { store, database } = await openFolder(t)
     const id = await store.enqueue(job)
     const later = await store.enqueue({ ...job, at: Date.now() + hourMs })
     const prepare = database.prepare.bind(database)
@@ -121,7 +94,7 @@ describe('jobs in SQLite', () => {
   })
 
   it('are searched by an index, but for what the panel counts and lists', async (t) => {
-    const { store, database } = await openWithDatabase(t)
+    const { store, database } = await openFolder(t)
     const texts = new Set<string>()
     const prepare = database.prepare.bind(database)
     t.mock.method(database, 'prepare', (sql: string) => {
@@ -147,12 +120,13 @@ describe('jobs in SQLite', () => {
 
   it('are claimed in their order out of 100,000', async (t) => {
     const folder = temporaryFolder()
-    await (await openJobs({ folder, sync: 'normal', log: silentLogger }, Date.now)).close()
+    const empty = await openFolder(t, Date.now, folder)
+    empty.database.close()
     withDatabase(join(folder, 'svc.db'), (database) => database.exec(
       'WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 100000) '
         + "INSERT INTO jobs (name, state, due, tries, ends, created) SELECT 'a', 0, 100000 - n, 0, 0, 0 FROM numbers",
     ))
-    const { store, database } = await openWithDatabase(t, folder, () => 50_000)
+    const { store, database } = await openFolder(t, () => 50_000, folder)
     let read = 0
     const prepare = database.prepare.bind(database)
     t.mock.method(database, 'prepare', (sql: string) => {
