@@ -104,7 +104,7 @@ function isFile(path: string): boolean {
 
 /** Returns what the server writes, and `more`; of the configuration only the file to save and its temporary files. */
 function writeGrants(loaded: LoadedConfig, file: string, more: readonly string[]): Grants {
-  const configured = foldersOf(loaded).map(({ path }) => path)
+  const configured = [...foldersOf(loaded).map(({ path }) => path), resolve(loaded.folder, loaded.config['paths.data'])]
   const path = sessionPathOf(loaded)
   const sessions = path === undefined ? [] : [path]
   const saved = realPathOf(fileToWrite(file, loaded.config))
@@ -117,8 +117,8 @@ function writeGrants(loaded: LoadedConfig, file: string, more: readonly string[]
 /** Returns what the server reads: itself, the application, the configuration, keys, certificates and written files. */
 function readGrants(loaded: LoadedConfig, file: string, written: Grants): Grants {
   const { config, folder } = loaded
-  const folders = (['paths.root', 'paths.routes', 'paths.middleware', 'paths.errors', 'paths.public'] as const)
-    .flatMap((key) => (config[key] === '' ? [] : [resolve(folder, config[key])]))
+  const keys = ['paths.root', 'paths.routes', 'paths.jobs', 'paths.middleware', 'paths.errors', 'paths.public'] as const
+  const folders = keys.flatMap((key) => (config[key] === '' ? [] : [resolve(folder, config[key])]))
   const references = referencesIn(config.settings).filter(({ kind }) => kind === 'file')
   const ofSettings = references.map(({ name }) => String(name))
   const named = [config['server.tls.cert'], config['server.tls.key'], keyFileOf(loaded), ...ofSettings]

@@ -14,6 +14,7 @@ import { asksForJson, panelPage } from './page.ts'
 /** The part of the panel's port that the jobs use. */
 type JobsPort = Pick<AdminPort, 'audit' | 'config' | 'errors' | 'jobs' | 'pages'>
 
+/** As in `job-store.ts`, whose room may be missing. */
 const states: readonly JobState[] = ['waiting', 'running', 'dead']
 /** The most jobs on one page. */
 const pageSize = 200
@@ -71,7 +72,7 @@ export function createJobEndpoints(port: JobsPort) {
       if ('refusal' in body) return body.refusal
       const { id, name } = body.value
       if (id !== undefined) return retry(ctx)
-      if (typeof name !== 'string') return refuse(ctx, 400, 'name is missing: it must be the name of a job, or give an id')
+      if (typeof name !== 'string') return refuse(ctx, 400, 'name is missing: name a job, or give the id of one')
       const jobs = port.jobs()
       if (jobs?.has(name) !== true) return refuse(ctx, 404, `No job file has a job ${JSON.stringify(name)}`, { name })
       const added = await jobs.enqueue(name)

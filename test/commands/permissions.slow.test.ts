@@ -23,6 +23,7 @@ const files: Files = {
     { name: 'attempts', url: '/attempts', action: 'actions.mjs@attempts' },
     { name: 'page', url: '/page', action: 'page.html' },
   ],
+  'jobs/app.json': [{ name: 'tidy', action: 'word.mjs', every: '1h' }],
   'routes/middleware/config.json': { setup: { session: { store: 'file', path: 'data/sessions' } } },
   'page.html': '<p>{{ 1 + 1 }}</p>',
   'word.mjs': "import { word } from './said.mjs'\nexport default () => word",
@@ -179,7 +180,7 @@ function testModel(): void {
       '--permission',
       ...[`${root}bin/*`, `${root}${code}/*`, `${cwd}/*`, '/var/log/app/*', '/var/tmp/app/*', '/srv/more/*'].map(readFlag),
       ...[`${root}package.json`, '/proc/self/limits', '/proc/self/fd', '/proc/self/fd/*'].map(readFlag),
-      ...['/var/log/app/*', `${cwd}/.cached/*`, '/var/tmp/app/*', `${cwd}/data/sessions/*`, `${cwd}/more/*`].map(writeFlag),
+      ...['/var/log/app/*', `${cwd}/.cached/*`, '/var/tmp/app/*', `${cwd}/.data/*`, `${cwd}/data/sessions/*`, `${cwd}/more/*`].map(writeFlag),
       ...['/srv/more/*', `${cwd}/svc.json`, `${cwd}/.svc.json.*`].map(writeFlag),
       ...(process.allowedNodeEnvironmentFlags.has('--allow-net') ? ['--allow-net'] : []),
       readFlag('/run/credentials/svc.service/*'),
@@ -209,6 +210,7 @@ function testModel(): void {
     assert.equal((await visitor.get('/count')).text, '1')
     assert.equal((await visitor.get('/count')).text, '2')
     assert.equal(readdirSync(join(cwd, 'data/sessions')).length > 0, true)
+    assert.equal(existsSync(join(cwd, '.data/svc.db')), true)
     assert.match((await request(`${url}/page`)).text, /<p>2<\/p>/)
 
     assert.equal((await request(`${url}/word`)).text, 'first')

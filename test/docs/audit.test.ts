@@ -19,6 +19,7 @@ import { tierOne } from '../sizes/measures.ts'
 import { writeFiles } from '../support/application.ts'
 import { readPage, tableBelow } from '../support/markdown.ts'
 import { request } from '../support/request.ts'
+import { hasSqlite } from '../support/sqlite.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
 
@@ -176,6 +177,7 @@ describe('docs/audit.md', () => {
         tokens.some(({ text }, at) => text === 'import' && tokens[at + 1]?.text === '(' && tokens[at + 2]?.kind !== 'string'),
       '`node:cluster`': names('node:cluster'),
       '`node:module`': names('node:module'),
+      '`node:sqlite`': names('node:sqlite'),
       '`node:worker_threads`': names('node:worker_threads'),
       '`process.getBuiltinModule`': (tokens) => follows(tokens, '.', 'getBuiltinModule'),
       '`destroySoon` of a socket, replaced': (tokens) => uses(tokens, 'destroySoon ='),
@@ -273,6 +275,7 @@ const writingApplication = {
     { name: 'show', url: '/show', action: 'show.html' },
   ],
   'routes/middleware/config.json': { setup: { session: { store: 'file', path: 'sessions' } } },
+  ...(hasSqlite && { 'jobs/write.json': [{ name: 'write', action: 'write.mjs@visit' }] }),
   'show.html': '<p>{{ path }}</p>\n',
   'write.mjs': `
 import { statSync } from 'node:fs'
@@ -310,6 +313,7 @@ test('written files have the modes in docs/audit.md', async (t) => {
     '.cached/running': ['.cached/running'],
     '.cached/views': ['.cached', '.cached/views'],
     '.cached/views/*.hrb': entries('.cached/views', /\.hrb$/),
+    ...(hasSqlite && { '.data': ['.data'], '.data/svc.db': ['.data/svc.db'], '.data/svc.db-lock': ['.data/svc.db-lock'] }),
     'setup.session.path': ['sessions'],
     'setup.session.path/*': entries('sessions', /./),
   }
@@ -324,7 +328,7 @@ test('written files have the modes in docs/audit.md', async (t) => {
       assert.ok(mode !== '', cell)
       return paths.trim().split(' ').map((path) => [path.slice(1, -1), mode])
     }),
-  )
+  ).filter(([path]) => hasSqlite || path?.startsWith('.data') !== true)
   assert.deepEqual(documented, [...modes, ['.cached/temp/svc-upload-*', modeOfUpload[0]], ['.cached/temp/svc-upload-*/*', modeOfUpload[1]]])
 
   function entries(below: string, pattern: RegExp): string[] {

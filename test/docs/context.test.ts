@@ -64,6 +64,7 @@ const examples: Readonly<Record<string, string>> = {
   csp_nonce: "ctx.csp_nonce // ''",
   channel: "await ctx.channel('notes').publish({ id: 7 })",
   queue: "await ctx.queue('jobs').push({ note: 7 })",
+  enqueue: "await ctx.enqueue('tidy').catch(() => 'no such job') // 'no such job'",
   longPoll: "return ctx.longPoll(ctx.channel('notes'), { timeout_s: 0 })",
   sse: "return ctx.sse(ctx.channel('notes'), { timeout_s: 0.01 })",
   live: "return ctx.live(ctx.channel('notes'))",

@@ -17,7 +17,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
 
 describe('svc.js check', () => {
-  const needSqlite = ['database', 'search', 'migrations', 'webhook', 'tokens', 'audit-trail']
+  const needSqlite = ['database', 'search', 'migrations', 'webhook', 'tokens', 'audit-trail', 'outbox', 'webhook-retries', 'nightly-report', 'import']
   const others = ['sign-in', 'form', 'upload', 'files', 'roles', 'csv', 'json-api', 'live-list', 'htmx', 'datastar', 'job', 'from-express', 'from-fastify', 'from-unit']
   for (const name of [...others, ...(hasSqlite ? needSqlite : [])]) {
     it(`finds nothing wrong with the recipe ${name}`, async (t) => {

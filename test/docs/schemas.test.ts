@@ -1,29 +1,33 @@
-// The schemas by which editors check route files and the middleware configuration, against the server's own readers.
+// The schemas by which editors check route files, job files and the middleware configuration, against the server's own readers.
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { parseRecord } from '../../lib/application/record.ts'
 import { readRouteFiles } from '../../lib/application/route-files.ts'
-import { readValue } from '../../lib/base/value.ts'
+import { readValue, type Row } from '../../lib/base/value.ts'
 import type { BuiltInGroup } from '../../lib/chain/settings.ts'
 import { SettingsError } from '../../lib/chain/settings.ts'
 import { initApplication } from '../../lib/commands/init.ts'
+import { JobFiles } from '../../lib/jobs/job-files.ts'
+import { jobTable } from '../../lib/jobs/job-record.ts'
 import { MiddlewareError, readMiddlewareConfig } from '../../lib/modules/middleware-config.ts'
 import { createMessageGroup } from '../../lib/validation/messages.ts'
 import { anyRecord } from '../application/record-support.ts'
 import { writeFiles } from '../support/application.ts'
 import { assertCurrent } from '../support/current.ts'
 import { builtInGroups } from '../support/documentation.ts'
+import { meaningOf, renderJobSchema } from '../support/job-schema.ts'
 import { accepts, type JsonSchema } from '../support/json-schema.ts'
-import { readPages, root, shownFiles } from '../support/markdown.ts'
+import { readPage, readPages, root, shownFiles, tableBelow } from '../support/markdown.ts'
 import { renderRouteSchema } from '../support/route-schema.ts'
-import { middlewareRows, routeRows } from '../support/schema-rows.ts'
+import { jobRows, middlewareRows, routeRows } from '../support/schema-rows.ts'
 import { renderMiddlewareSchema } from '../support/schema.ts'
 import { Seeded } from '../support/seeded.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const routeSchema = JSON.parse(renderRouteSchema()) as JsonSchema
+const jobSchema = JSON.parse(renderJobSchema()) as JsonSchema
 const middlewareSchema = JSON.parse(renderMiddlewareSchema()) as JsonSchema
 const rules = { root: '/srv/app', middlewareKnown: () => true }
 const short = (content: unknown): string => JSON.stringify(content).slice(0, 200)
@@ -79,6 +83,37 @@ describe('docs/schemas/routes.schema.json', () => {
     const written = readdirSync(new URL('test/upgrade/', root)).filter((name) => /^\d/.test(name))
     for (const name of written) found.push([name, JSON.parse(readFileSync(new URL(`test/upgrade/${name}/admin.json`, root), 'utf8'))])
     for (const [where, content] of found) assert.ok(accepts(routeSchema, content), where)
+  })
+})
+
+describe('docs/schemas/jobs.schema.json', () => {
+  const folder = temporaryFolder()
+  const problemsOf = (content: unknown): readonly unknown[] => {
+    writeFiles(folder, { 'a.json': JSON.stringify(content) })
+    const { problems, warnings } = new JobFiles(folder, '/srv/app')
+    return [...problems, ...warnings]
+  }
+
+  it('is current: npm run docs writes it', () => {
+    assertCurrent('schemas/jobs.schema.json', renderJobSchema())
+  })
+
+  it('accepts and refuses files as the server does', () => {
+    for (const [content, isValid] of jobRows) {
+      assert.equal(problemsOf(content).length === 0, isValid, `the server: ${short(content)}`)
+      assert.equal(accepts(jobSchema, content), isValid, `the schema: ${short(content)}`)
+    }
+  })
+
+  it('has the ranges, defaults and meanings that docs/jobs.md has, of the table of the reader', () => {
+    const rows = new Map(tableBelow(readPage('docs/jobs.md'), '## Job files').map(([name, meaning]) => [name, meaning]))
+    for (const [name, row] of Object.entries<Row>(jobTable)) assert.equal(rows.get(`\`${name}\``), meaningOf(row), name)
+  })
+
+  it('accepts the job files of the documents', () => {
+    const found = filesLike(/^jobs\/[\w-]+\.json$/)
+    assert.ok(found.length > 4, String(found.length))
+    for (const [where, content] of found) assert.ok(accepts(jobSchema, content), where)
   })
 })
 

@@ -3,9 +3,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createJsonSchemaCheck, createDocumentCheck } from '../support/openapi.ts'
+import { renderJobSchema } from '../support/job-schema.ts'
 import { accepts, type JsonSchema } from '../support/json-schema.ts'
 import { renderRouteSchema } from '../support/route-schema.ts'
-import { middlewareRows, routeRows } from '../support/schema-rows.ts'
+import { jobRows, middlewareRows, routeRows } from '../support/schema-rows.ts'
 import { renderMiddlewareSchema } from '../support/schema.ts'
 import { Seeded } from '../support/seeded.ts'
 import { makeSchema } from '../validation/schema-generator.ts'
@@ -33,8 +34,12 @@ describe('the JSON Schemas of fields', () => {
   })
 })
 
-describe('the schemas of route files and of the middleware configuration', () => {
-  const rows = [['routes', renderRouteSchema, routeRows], ['middleware', renderMiddlewareSchema, middlewareRows]] as const
+describe('the schemas of route files, job files and the middleware configuration', () => {
+  const rows = [
+    ['routes', renderRouteSchema, routeRows],
+    ['jobs', renderJobSchema, jobRows],
+    ['middleware', renderMiddlewareSchema, middlewareRows],
+  ] as const
   for (const [name, render, contents] of rows) {
     it(`of ${name}: it is valid, and a validator reads it as the tests do`, async () => {
       const schema = JSON.parse(render()) as JsonSchema

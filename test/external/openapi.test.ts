@@ -17,6 +17,7 @@ import {
 import { listedNode } from '../support/node-panel.ts'
 import { createDocumentCheck, createSchemaChecks, type Check } from '../support/openapi.ts'
 import { request, type Answer, type Question } from '../support/request.ts'
+import { hasSqlite } from '../support/sqlite.ts'
 
 /** A call of an operation: its path and query, and what is sent besides. */
 type Call = readonly [status: number, target: string, question?: Question]
@@ -44,7 +45,7 @@ describe('docs/openapi.json', () => {
 
   it('describes what a server answers', async (t) => {
     const seen = new Set<string>()
-    const inDev = await startApplication(t, files, { 'app.env': 'dev' })
+    const inDev = await startApplication(t, { ...files, ...jobFiles }, { 'app.env': 'dev', 'pool_jobs.workers': 0 })
     await ask(inDev.url, callsInDev, seen)
     const { url, write } = await startApplication(t, files, { 'admin.metrics_token': 'a-token-of-thirty-two-characters' })
     await ask(url, [[401, '/svc-metrics', { headers: { authorization: 'Bearer another' } }]], seen)
@@ -57,7 +58,8 @@ describe('docs/openapi.json', () => {
     // What needs a server that is stopping, a hundred wrong logins, or a file that cannot be written has its tests in
     // test/panel; `default` is for all that is not the endpoint's own.
     const unwritten = ['svc.login.post 500', 'svc.setup.post 500', 'svc.routes.add 500', 'svc.routes.delete 500']
-    const elsewhere = ['svc.ready 503', 'svc.login.post 429', ...unwritten]
+    const ofJobs = hasSqlite ? [] : ['retry', 'discard', 'run'].map((name) => `svc.jobs.${name} 200`)
+    const elsewhere = ['svc.ready 503', 'svc.login.post 429', ...unwritten, ...ofJobs]
     const missing = documented.filter((answer) => !answer.endsWith(' default') && !seen.has(answer))
     assert.deepEqual(missing.sort(), elsewhere.sort())
   })
@@ -139,6 +141,23 @@ const files = {
   'routes/middleware/config.json': { load: [], setup: { nobody: {} } },
   'a.mjs': 'export default ({ params }) => params.name',
 }
+/** A Node without SQLite refuses to start with a job file. */
+const jobFiles = hasSqlite ? { 'jobs/a.json': [{ name: 'tidy', action: 'a.mjs', every: '1h' }] } : {}
+const jobCalls: readonly Call[] = [
+  [200, '/svc-jobs'],
+  [200, '/svc-jobs?format=json'],
+  ...['/svc-jobs/retry', '/svc-jobs/discard'].flatMap((url): Call[] => [[400, url, json({})], [404, url, json({ id: '99' })]]),
+  [400, '/svc-jobs/run', json({})],
+  [404, '/svc-jobs/run', json({ name: 'none' })],
+  ...(hasSqlite
+    ? ([
+        [200, '/svc-jobs/run', json({ name: 'tidy' })],
+        [200, '/svc-jobs?format=json&name=tidy&state=waiting&page=1'],
+        [200, '/svc-jobs/retry', json({ id: '1' })],
+        [200, '/svc-jobs/discard', json({ id: '1' })],
+      ] as const)
+    : []),
+]
 const crossSite = { 'sec-fetch-site': 'cross-site', accept: 'application/json' }
 const route = { name: 'hi', url: '/hi', action: 'a.mjs' }
 
@@ -162,6 +181,7 @@ const callsInDev: readonly Call[] = [
   [302, '/svc-index?open=hello&in.name=you'],
   [200, '/svc-openapi'],
   [200, '/svc-openapi?format=json'],
+  ...jobCalls,
   [200, '/svc-trace'],
   [200, '/svc-trace?mod=all&on=1'],
   [400, '/svc-trace?mod=nobody'],

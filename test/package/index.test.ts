@@ -7,7 +7,7 @@ import { request } from '../support/request.ts'
 
 describe('the package', () => {
   it('exports only what embedding it needs', () => {
-    assert.deepEqual(Object.keys(svc).sort(), ['ConfigError', 'HttpError', 'MiddlewareError', 'ReloadError', 'action', 'createApp', 'fields', 'testApp'])
+    assert.deepEqual(Object.keys(svc).sort(), ['ConfigError', 'HttpError', 'JobFailed', 'MiddlewareError', 'ReloadError', 'action', 'createApp', 'fields', 'testApp'])
   })
 
   it('has the files that package.json names', () => {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join, posix } from 'node:path'
 
 const copied = ['bin', 'docs', 'lib', 'routes', 'test', 'package.json', 'svc.json', 'tsconfig.json']
-const asks = /'dev'|tls|https:|jwt|websocket|presence|svc\.live|svc-openapi/i
+const asks = /'dev'|tls|https:|jwt|websocket|presence|svc\.live|svc-openapi|jobs\/[\w-]+\.json/i
 const imported = /(?:^(?:import|export) (?!type)[^'"]*?from |^\} from |^import |\bimport\()'(\.{1,2}\/[^'?]+)/gm
 
 /** The rooms that can be left out. */

@@ -1,4 +1,4 @@
-/** Route files and middleware configurations, valid and invalid, for the schemas by which editors check them. */
+/** Route files, job files and middleware configurations, valid and invalid, for the schemas by which editors check them. */
 
 /** The content of a file, and whether the server reads it without a problem and without a warning. */
 export type SchemaRow = readonly [content: unknown, isValid: boolean]
@@ -88,5 +88,41 @@ export const middlewareRows: readonly SchemaRow[] = [
     { setup: { limit: { a: 5 } } }, { setup: { limit: { a: { cuont: 5 } } } }, { setup: { limit: { é: limit } } },
     { setup: { validate: { message: {} } } }, { setup: { validate: { messages: { requird: 'x' } } } },
     { setup: { validate: { messages: { required: 5 } } } }, { setup: { validate: { messages: null } } },
+  ]),
+]
+
+const job = { name: 'a', action: 'a.js' }
+const inJob = (...values: readonly object[]): unknown[] => values.map((fields) => [{ ...job, ...fields }])
+const crons = (...texts: readonly string[]): object[] => texts.map((cron) => ({ cron }))
+
+export const jobRows: readonly SchemaRow[] = [
+  ...rowsOf(true, [
+    [],
+    [job],
+    [job, { name: 'b', action: 'b/c.mjs@d' }],
+    { jobs: [] },
+    { $schema: '../svc/docs/schemas/jobs.schema.json', jobs: [job] },
+    ...inJob(
+      ...['a b', 'svc', 'é', '\u{1f600}', '"'].map((name) => ({ name })),
+      { retries: 0 }, { retries: 100 }, { backoff_s: 0 }, { backoff_s: 3600 }, { timeout_s: 1 }, { timeout_s: 86_400 },
+      { every: '1s' }, { every: '90m' }, { every: '366d' }, { every: '007h' }, { every: '1h', catch_up: false },
+      ...crons('* * * * *', '0 3 * * *', ' 0\t3 * * * ', '*/5 9-17/2 1,15 jan-MAR mon-fri', '0 0 29 2 *', '0 0 * * 7'),
+      { cron: '0 3 * * *', catch_up: true, retries: 1, backoff_s: 1, timeout_s: 1 },
+    ),
+  ]),
+  ...rowsOf(false, [
+    null, 7, 'text', {}, { jobs: {} }, { jobs: null }, { defaults: {}, jobs: [job] }, { routes: [] },
+    [null], [[]], [7], [{}], { jobs: [null] }, { jobs: [], $schema: 7 }, { jobs: [], $schema: null },
+    [{ action: 'a.js' }], [{ name: 'a' }],
+    ...inJob(
+      ...['', ' a', 'a ', 'a\n', 'a\u0085b', 'svc.', 'svc.a', 7, null].map((name) => ({ name })),
+      { action: '' }, { action: 'a\n.js' }, { action: null },
+      { retries: -1 }, { retries: 101 }, { retries: 1.5 }, { retries: '5' }, { retries: null },
+      { backoff_s: -1 }, { backoff_s: 3601 }, { timeout_s: 0 }, { timeout_s: 86_401 },
+      { every: '' }, { every: '0s' }, { every: '5' }, { every: '1.5h' }, { every: '5 m' }, { every: '5w' }, { every: 5 }, { every: null },
+      ...crons('', '* * * *', '* * * * * *', '5/10 * * * *', '*/ * * * *', '1, * * * *', '1-2-3 * * * *', '@daily'), { cron: 5 },
+      { every: '1h', cron: '0 3 * * *' }, { catch_up: true }, { every: '1h', catch_up: 'yes' }, { every: '1h', catch_up: null },
+      { delay_s: 5 }, { '//': 'a note' }, { url: '/a' },
+    ),
   ]),
 ]

@@ -4,6 +4,7 @@ import { renderAdmin } from './admin-page.ts'
 import { renderAudit } from './audit-page.ts'
 import { renderConfiguration } from './documentation.ts'
 import { renderErrors } from './errors-page.ts'
+import { renderJobSchema } from './job-schema.ts'
 import { renderRouteSchema } from './route-schema.ts'
 import { renderMiddlewareSchema, renderSchema } from './schema.ts'
 
@@ -12,6 +13,7 @@ const pages = [
   ['audit.md', renderAudit],
   ['configuration.md', renderConfiguration],
   ['errors.md', renderErrors],
+  ['schemas/jobs.schema.json', renderJobSchema],
   ['schemas/middleware.schema.json', renderMiddlewareSchema],
   ['schemas/routes.schema.json', renderRouteSchema],
   ['svc.schema.json', renderSchema],
