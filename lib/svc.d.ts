@@ -65,7 +65,8 @@ declare module 'svc' {
   export type Job<Data = unknown> = (job: JobContext<Data>) => unknown
 
   /** The argument of a job's action. Returning ends the job, throwing tries it again. */
-  export interface JobContext<Data = unknown> extends Pick<SetupApp, 'settings' | 'url' | 'channel' | 'queue' | 'enqueue'> {
+  export interface JobContext<Data = unknown>
+    extends Pick<SetupApp, 'settings' | 'url' | 'channel' | 'queue' | 'enqueue'> {
     /** What `enqueue` was given; undefined if it was nothing. */
     readonly data: Data
     /** The same for all tries. */

@@ -164,7 +164,8 @@ async function inspect(
   // Compiled views on disk would belong to the user who runs the check, and the server could not replace them.
   const config = { ...loaded.config, cache_disk: false }
   const { key } = chooseAppKey(config)
-  const { application, views, modules, jobs, data } = new ApplicationParts({ ...loaded, config }, key, () => silentLogger)
+  const parts = new ApplicationParts({ ...loaded, config }, key, () => silentLogger)
+  const { application, views, modules, jobs, data } = parts
   const root = resolve(loaded.folder, config['paths.root'])
   const found = await application.inspect()
   const problems = describeAll([...found.problems, ...found.broken, ...found.incomplete], Infinity)
@@ -184,7 +185,7 @@ async function inspect(
   return { problems, notes, routeCount: found.routes.length }
 }
 
-/** Reads the database, if there is one, which a server may be using. Returns what is in it, and what is wrong with it. */
+/** Reads the database, if there is one, which a server may be using. Returns what is in it and what is wrong. */
 async function inspectData({ config, folder }: LoadedConfig): Promise<Record<'found' | 'problems', string[]>> {
   const dataFolder = resolve(folder, config['paths.data'])
   if (!existsSync(dataFolder)) return { found: [], problems: [] } // An installation without databases has no folder.

@@ -1,6 +1,6 @@
 /**
- * The jobs of a server, whose rooms are loaded when `paths.jobs` has a job file: a server without jobs loads no code for
- * them and opens no database.
+ * The jobs of a server, whose rooms are loaded when `paths.jobs` has a job file: a server without jobs loads no code
+ * for them and opens no database.
  */
 import { readdirSync } from 'node:fs'
 import { resolve } from 'node:path'

@@ -81,7 +81,8 @@ class SqliteJobs implements JobStore {
     this.#log = log
     this.#now = now
     database.onRollback(() => this.#readDue())
-    this.#sweep = setInterval(() => void this.#removeOld().catch(() => {}), sweepEveryMs).unref() // The next one may do.
+    const sweep = (): void => void this.#removeOld().catch(() => {}) // The database has logged it; the next may work.
+    this.#sweep = setInterval(sweep, sweepEveryMs).unref()
   }
 
   /** Gives back the jobs that ran when the last run ended. Call it first. */

@@ -22,6 +22,8 @@ interface WatchOptions {
   readonly changed: (paths: readonly string[]) => Promise<void>
 }
 
+type FolderName = 'root' | 'routes' | 'jobs' | 'middleware' | 'errors' | 'cache' | 'log' | 'temp' | 'data'
+
 /** Views, route files, settings, modules, static files. The application itself may write others. */
 const wanted = /^\.(?:html|json|css|svg|[cm]?[jt]s)$/
 /** Setup and `passwd` write these, and `dev` has no sign-in. */
@@ -30,8 +32,7 @@ const credentials: ReadonlySet<string> = new Set<ConfigKey>(['admin.user', 'admi
 /** Starts to watch. Resolves when every existing folder is watched. */
 export async function openWatch({ loaded, configFile, log, changed }: WatchOptions): Promise<FolderWatch> {
   const { config, folder } = loaded
-  const folders = (...names: ('root' | 'routes' | 'jobs' | 'middleware' | 'errors' | 'cache' | 'log' | 'temp' | 'data')[]): string[] =>
-    names.map((name) => resolve(folder, config[`paths.${name}`]))
+  const folders = (...names: FolderName[]): string[] => names.map((name) => resolve(folder, config[`paths.${name}`]))
   const trees = [publicFolder(loaded) ?? [], folders('routes', 'jobs', 'middleware', 'errors', 'root')].flat()
   const configFiles = configFile === undefined ? [] : [configFile, localFileOf(configFile)]
   const before = configFile === undefined ? undefined : valuesOf(configFile)

@@ -1,6 +1,6 @@
 /**
- * Runs the jobs of one process: claims as many as it has workers for, runs their actions, and settles them in the store.
- * It also moves the schedules on. It sleeps until the store reports a job or the next time has come.
+ * Runs the jobs of one process: claims as many as it has workers for, runs their actions, and settles them in the
+ * store. It also moves the schedules on. It sleeps until the store reports a job or the next time has come.
  *
  * Surprise: a timer of Node keeps its duration when the clock is set. The runner therefore wakes at least every few
  * seconds to compare the times with the clock.
@@ -176,7 +176,8 @@ export class Runner {
       const isOver = from <= now()
       // A time beyond the next one: the clock was set back.
       const moves = isOver || to < from
-      const isOurs = moves && (await store.advance({ name, from, to, runs: isOver && (catchUp || from >= this.#startedMs) }))
+      const runs = isOver && (catchUp || from >= this.#startedMs)
+      const isOurs = moves && (await store.advance({ name, from, to, runs }))
       if (moves && !isOurs) {
         times.delete(name)
         this.#isAskedAgain = true // Another process was faster: read the time that it has set.
