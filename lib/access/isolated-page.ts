@@ -16,6 +16,8 @@ interface PageData extends Readonly<Record<string, unknown>> {
   readonly signedIn: boolean
   /** The number of error groups, for the navigation; default: 0. */
   readonly errorCount?: number
+  /** Whether the navigation has the background jobs; default: false. */
+  readonly hasJobs?: boolean
   /** The result of a button, shown at the top of the page. */
   readonly result?: { readonly ok: boolean; readonly text: string } | undefined
 }
@@ -34,7 +36,7 @@ interface PagePort extends Pick<AccessPort, 'pages'> {
 export function page(ctx: CoreContext, port: PagePort, file: string, data: PageData, status = 200): Reply {
   const nonce = randomBytes(16).toString('base64')
   const common = { nonce, path: ctx.path, dev: port.config['app.env'] === 'dev' }
-  const text = port.pages.render(file, { errorCount: 0, result: undefined, ...data, ...common }, {})
+  const text = port.pages.render(file, { errorCount: 0, hasJobs: false, result: undefined, ...data, ...common }, {})
   ctx.setHeader('Content-Security-Policy', policyOf(nonce))
   ctx.setHeader('X-Frame-Options', 'DENY')
   ctx.setHeader('X-Content-Type-Options', 'nosniff')

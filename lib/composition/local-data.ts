@@ -7,7 +7,6 @@ import { loadRoom } from '../config/load-room.ts'
 import { errorOfValues, type LoadedConfig } from '../config/load.ts'
 import type { ConfigKey } from '../config/table.ts'
 import type { Database } from '../data/database.ts'
-import type { SqliteSessions } from '../data/sqlite-sessions.ts'
 import type { JobStore } from '../jobs/job-store.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import { problemOfFields } from '../session/fields.ts'
@@ -65,12 +64,13 @@ export class LocalData {
 
   #openSessions(onProblem: (message: string) => void): SessionStore {
     this.#hasSessions = true
-    let opening: Promise<SqliteSessions> | undefined
     let store: SessionStore | undefined
-    const opened = (): Promise<SessionStore> => (opening ??= this.#open('setup').then(async (database) => {
+    const opened = async (): Promise<SessionStore> => {
+      if (store !== undefined) return store
+      const database = await this.#open('setup')
       const { SqliteSessions } = await loadRoom('setup.session.store', () => import('../data/sqlite-sessions.ts'))
-      return (store = new SqliteSessions({ database, problemOf: problemOfFields, onProblem }))
-    }))
+      return (store ??= new SqliteSessions({ database, problemOf: problemOfFields, onProblem }))
+    }
     return {
       read: async (id) => (await opened()).read(id),
       create: async (...args) => (await opened()).create(...args),
@@ -86,7 +86,10 @@ export class LocalData {
   }
 
   #open(neededBy: 'paths.jobs' | 'setup'): Promise<Database> {
-    this.#database ??= this.#openFile(neededBy)
+    this.#database ??= this.#openFile(neededBy).catch((error: unknown) => {
+      this.#database = undefined // A later reload tries again.
+      throw error
+    })
     return this.#database
   }
 

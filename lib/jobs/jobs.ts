@@ -128,11 +128,12 @@ export class Jobs {
     return { done: 0, failed: 0, dead: 0, ...this.#runner?.counts, running: this.#runner?.running ?? 0 }
   }
 
-  // ---- for the panel ----
+  // ---- for the panel, which opens no store that no job has needed ----
 
   /** Every name of the files and of the store, in order. */
   async names(): Promise<readonly JobName[]> {
-    const store = await this.#opened()
+    const store = await this.#store
+    if (store === undefined) return []
     const counts = new Map((await store.counts()).map((each) => [each.name, each]))
     const names = [...new Set([...this.#jobs.keys(), ...counts.keys()])].sort()
     const none = { waiting: 0, running: 0, dead: 0, done: 0 }
@@ -144,17 +145,17 @@ export class Jobs {
   }
 
   async list(query: JobQuery): Promise<readonly ListedJob[]> {
-    return (await this.#opened()).list(query)
+    return (await this.#store)?.list(query) ?? []
   }
 
   /** As `JobStore.retry`. */
   async retry(id: string): Promise<boolean> {
-    return (await this.#opened()).retry(id)
+    return (await this.#store)?.retry(id) ?? false
   }
 
   /** As `JobStore.discard`. */
   async discard(id: string): Promise<boolean> {
-    return (await this.#opened()).discard(id)
+    return (await this.#store)?.discard(id) ?? false
   }
 
   /** Whether a job file has the name. */
