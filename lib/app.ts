@@ -16,7 +16,7 @@ import { checkRooms, type Rooms } from './composition/rooms.ts'
 import { createServing, type Serving } from './composition/serving.ts'
 import { createServingParts } from './composition/serving-parts.ts'
 import { createStateParts, type StateParts } from './composition/state-parts.ts'
-import { configurationFolder, FolderWatch, foldersOf, sessionFolder } from './composition/written-folders.ts'
+import { configurationFolder, dataFolder, FolderWatch, foldersOf, sessionFolder } from './composition/written-folders.ts'
 import { chooseAppKey, type AppKey } from './config/app-key.ts'
 import { withSections, type SectionedConfig } from './config/assemble.ts'
 import { parseConfig, type LoadedConfig } from './config/load.ts'
@@ -470,12 +470,13 @@ class Server implements App {
 
   /** `paths.log` is excluded: the logs report it. With several processes, the first one logs; all have the warnings. */
   #watchFolders(): FolderWatch {
-    const { sessions } = this.#built.builtIn
+    const { builtIn: { sessions }, data, jobs } = this.#built
     return new FolderWatch({
       log: this.#announces ? this.log('server') : { warn: () => {}, info: () => {} },
       folders: () => [
         ...foldersOf(this.#loaded).filter(({ what }) => what !== 'paths.log'),
         ...(sessions.storeFolder === undefined ? [] : [sessionFolder(sessions.storeFolder)]),
+        ...(data.isUsed || jobs.current !== undefined ? [dataFolder(this.#loaded)] : []),
         ...configurationFolder(this.#loaded, this.#options.configFile, this.#state.credentials.current),
       ],
     })

@@ -23,6 +23,7 @@ import { silentLogger } from '../log/logger.ts'
 import { readCertificates, serverCertificateOf, warningsOfTime } from '../tls/certificates.ts'
 import {
   configurationFolder,
+  dataFolder,
   foldersOf,
   sessionFolder,
   sessionPathOf,
@@ -55,9 +56,9 @@ export async function check(load: () => Promise<LoadedConfig>): Promise<number> 
   printWarnings([...warningsOfCommittedSecrets(loaded), ...warningsOfTypes(loaded)])
   const overridden = (loaded.overridden ?? []).map((key) => `${loaded.localFile} overrides ${key}`)
   for (const line of [...overridden, ...overriddenSetup(loaded)]) process.stdout.write(`${line}\n`)
-  const { problems: applicationProblems, notes, routeCount } = await inspect(loaded)
+  const { problems: applicationProblems, notes, routeCount, usesData } = await inspect(loaded)
   const data = await inspectData(loaded)
-  const folderProblems = await unwritable(foldersToWrite(loaded))
+  const folderProblems = await unwritable([...foldersToWrite(loaded), ...(usesData ? [dataFolder(loaded)] : [])])
   // Another user, such as systemd, may create a missing folder before the start.
   printWarnings([...notes, ...folderProblems.filter(({ isMissing }) => isMissing).map(({ line }) => line)])
   const folders = folderProblems.filter(({ isMissing }) => !isMissing).map(({ line }) => line)
@@ -160,7 +161,7 @@ function warningsOfTypes(loaded: LoadedConfig): string[] {
 
 async function inspect(
   loaded: LoadedConfig,
-): Promise<{ problems: readonly string[]; notes: readonly string[]; routeCount: number }> {
+): Promise<{ problems: readonly string[]; notes: readonly string[]; routeCount: number; usesData: boolean }> {
   // Compiled views on disk would belong to the user who runs the check, and the server could not replace them.
   const config = { ...loaded.config, cache_disk: false }
   const { key } = chooseAppKey(config)
@@ -182,7 +183,7 @@ async function inspect(
     problems.push(...problemsOf(() => views.check(relative(root, file)), ViewError))
     problems.push(...addresses.inView(file))
   }
-  return { problems, notes, routeCount: found.routes.length }
+  return { problems, notes, routeCount: found.routes.length, usesData: data.isUsed || jobs.current !== undefined }
 }
 
 /** Reads the database, if there is one, which a server may be using. Returns what is in it and what is wrong. */

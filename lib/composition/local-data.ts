@@ -27,6 +27,11 @@ export class LocalData {
     this.#log = log
   }
 
+  /** Whether sessions are in the database, or anything has opened it. */
+  get isUsed(): boolean {
+    return this.#hasSessions || this.#database !== undefined
+  }
+
   /** Opens the database if sessions are in it. Rejects as any opening so far does. */
   async ready(): Promise<void> {
     await (this.#hasSessions ? this.#open('setup') : this.#database)

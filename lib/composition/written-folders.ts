@@ -43,6 +43,12 @@ export function foldersOf({ config, folder }: LoadedConfig): WrittenFolder[] {
   }))
 }
 
+/** Returns the folder of the database, which is written only if jobs or sessions are in it. */
+export function dataFolder({ config, folder }: LoadedConfig): WrittenFolder {
+  const effect = 'jobs are not enqueued, and requests that keep a session in the database are 500'
+  return { what: 'paths.data', path: resolve(folder, config['paths.data']), effect }
+}
+
 /** Returns the folder of the session store `file`. */
 export function sessionFolder(path: string): WrittenFolder {
   return { what: 'setup.session.path', path, effect: 'requests that keep a session are 500' }

@@ -9,16 +9,13 @@
  */
 import {
   endedTooOften,
-  jobStates,
   keepDeadMs,
   maxDead,
   maxEnds,
   scheduleKey,
   type Claim,
-  type ClaimedJob,
   type JobCounts,
   type JobQuery,
-  type JobState,
   type JobStore,
   type ListedJob,
   type NewJob,
@@ -27,23 +24,11 @@ import {
 } from '../jobs/job-store.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { Database } from './database.ts'
+import { claimedJob, countJobs, dayOf, listJobs, type JobRow } from './job-rows.ts'
 import type { Statement } from './sqlite.ts'
 
 /** The number of the state in the file. */
 const dead = 2
-
-interface JobRow {
-  readonly id: number
-  readonly name: string
-  readonly state: number
-  readonly key: string | null
-  readonly due: number
-  readonly tries: number
-  readonly data: string | null
-  readonly error: string | null
-  readonly ended: number | null
-}
-
 /** The longest error that is kept, in characters. */
 const maxErrorLength = 4000
 /** Yesterday's counts stay for a while, in case the clock is set back. */
@@ -73,6 +58,8 @@ class SqliteJobs implements JobStore {
   readonly #now: () => number
   /** By name: no job of it that waits is due earlier. A missing name has no job that waits. */
   #due = new Map<string, number>()
+  /** Whether a transaction was rolled back, so that `#due` must be read again. */
+  #isStale = false
   readonly #listeners = new Set<() => void>()
   readonly #sweep: NodeJS.Timeout
 
@@ -80,7 +67,7 @@ class SqliteJobs implements JobStore {
     this.#database = database
     this.#log = log
     this.#now = now
-    database.onRollback(() => this.#readDue())
+    database.onRollback(() => (this.#isStale = true))
     const sweep = (): void => void this.#removeOld().catch(() => {}) // The database has logged it; the next may work.
     this.#sweep = setInterval(sweep, sweepEveryMs).unref()
   }
@@ -96,10 +83,11 @@ class SqliteJobs implements JobStore {
     return this.#database.write(() => this.#add(job))
   }
 
-  claim(owner: string, names: readonly string[], count: number): Promise<Claim> {
+  async claim(owner: string, names: readonly string[], count: number): Promise<Claim> {
+    if (this.#isStale) this.#readDue()
     const now = this.#now()
     const isDue = (name: string): boolean => (this.#due.get(name) ?? Infinity) <= now
-    if (!names.some(isDue)) return Promise.resolve({ jobs: [], nextAt: this.#nextOf(names) })
+    if (!names.some(isDue)) return { jobs: [], nextAt: this.#nextOf(names) }
     return this.#database.write(() => {
       const found = names.filter(isDue).flatMap((name) => this.#dueJobs(name, now, count))
       found.sort((a, b) => a.due - b.due || a.id - b.id)
@@ -107,7 +95,7 @@ class SqliteJobs implements JobStore {
       for (const { id } of jobs) this.#run('UPDATE jobs SET state = 1, owner = ? WHERE id = ?', owner, id)
       // The first that was found and not claimed bounds the rest of its name.
       for (const { name, due } of found.slice(count).reverse()) this.#due.set(name, due)
-      return { jobs: jobs.map(claimed), nextAt: this.#nextOf(names) }
+      return { jobs: jobs.map(claimedJob), nextAt: this.#nextOf(names) }
     })
   }
 
@@ -146,31 +134,11 @@ class SqliteJobs implements JobStore {
   }
 
   counts(): readonly JobCounts[] {
-    const counts = new Map<string, Record<JobState | 'done', number>>()
-    const of = (name: string): Record<JobState | 'done', number> => {
-      const known = counts.get(name) ?? { waiting: 0, running: 0, dead: 0, done: 0 }
-      counts.set(name, known)
-      return known
-    }
-    const rows = this.#all<{ name: string; state: number; count: number }>(
-      'SELECT name, state, count(*) AS count FROM jobs GROUP BY state, name',
-    )
-    for (const { name, state, count } of rows) of(name)[jobStates[state] ?? 'dead'] = count
-    const today = dayOf(this.#now())
-    for (const { name, count } of this.#all<{ name: string; count: number }>(
-      'SELECT name, count FROM jobs_done WHERE day = ?', today,
-    )) of(name).done = count
-    return [...counts].map(([name, values]) => ({ name, ...values })).sort((a, b) => (a.name < b.name ? -1 : 1))
+    return countJobs(this.#database, dayOf(this.#now()))
   }
 
-  list({ name, state, offset, count }: JobQuery): readonly ListedJob[] {
-    const at = state === null ? null : jobStates.indexOf(state)
-    const rows = this.#all<JobRow>(
-      'SELECT * FROM jobs WHERE (?1 IS NULL OR name = ?1) AND (?2 IS NULL OR state = ?2) '
-        + 'ORDER BY state DESC, name, id DESC LIMIT ?3 OFFSET ?4',
-      name, at, count, offset,
-    )
-    return rows.map(listed)
+  list(query: JobQuery): readonly ListedJob[] {
+    return listJobs(this.#database, query)
   }
 
   retry(id: string): Promise<boolean> {
@@ -313,6 +281,7 @@ class SqliteJobs implements JobStore {
       'SELECT name, min(due) AS due FROM jobs WHERE state = 0 GROUP BY name',
     )
     this.#due = new Map(rows.map(({ name, due }) => [name, due]))
+    this.#isStale = false
   }
 
   // ---- statements ----
@@ -328,28 +297,4 @@ class SqliteJobs implements JobStore {
   #all<Row>(sql: string, ...values: (string | number | null)[]): Row[] {
     return this.#database.prepare(sql).all(...values) as Row[] // The columns of the statement.
   }
-}
-
-function claimed({ id, name, data, tries }: JobRow): ClaimedJob {
-  return { id: String(id), name, data, attempt: tries + 1 }
-}
-
-function listed({ id, name, state, key, due, tries, error, ended }: JobRow): ListedJob {
-  const isDead = state === dead
-  return {
-    id: String(id),
-    name,
-    state: jobStates[state] ?? 'dead',
-    attempt: isDead ? tries : tries + 1,
-    at: isDead ? (ended ?? due) : due,
-    key,
-    error: error ?? '',
-  }
-}
-
-/** The local day, `2026-11-28`. */
-function dayOf(ms: number): string {
-  const date = new Date(ms)
-  const two = (value: number): string => String(value).padStart(2, '0')
-  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
 }

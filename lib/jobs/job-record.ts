@@ -58,6 +58,8 @@ export function readJobRecord(value: unknown, root: string): ReadJobRecord {
   if (!isObject(value)) return { name: '', problems: ['a job is a JSON object'] }
   const problems: string[] = []
   const name = readName(value, problems)
+  // The database would replace a lone surrogate.
+  if (!name.isWellFormed()) problems.push(`name must be well-formed text: it is ${JSON.stringify(name)}`)
   const known = problems.length
   const action = readAction(value, root, problems)
   if (problems.length === known && parseAction(action).kind !== 'module') {

@@ -10,7 +10,7 @@ const maxKeyLength = 200
 const maxDelayS = 315_360_000
 const optionNames = ['delay_s', 'at', 'key']
 /** ISO 8601 with a zone: without one, the time would depend on the machine. */
-const isoWithZone = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/
+const isoWithZone = /^(\d{4})-(\d\d)-(\d\d)T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/
 
 /**
  * Makes a job of the arguments of `enqueue`.
@@ -37,15 +37,21 @@ export function newJobOf(
     const advice = 'store it elsewhere and pass its name'
     throw new RangeError(`${cannot}: its data must be at most ${maxDataBytes} bytes of JSON: it is ${bytes}: ${advice}`)
   }
+  if (typeof (options ?? {}) !== 'object') throw new TypeError(`${cannot}: its options must be an object`)
   const { delay_s: delayS, at, key = null, ...others } = options ?? {}
   for (const other of Object.keys(others)) {
     throw new TypeError(`${cannot}: it has no option ${quote(other)}${didYouMean(other, optionNames, quote)}`)
   }
-  if (key !== null && (typeof key !== 'string' || key === '' || key.length > maxKeyLength)) {
-    throw new TypeError(`${cannot}: key must be a string of 1 to ${maxKeyLength} characters: it is ${quote(key)}`)
+  if (key !== null && !isKey(key)) {
+    const must = `must be well-formed text of 1 to ${maxKeyLength} characters`
+    throw new TypeError(`${cannot}: key ${must}: it is ${quote(key)}`)
   }
   if (delayS !== undefined && at !== undefined) throw new TypeError(`${cannot}: delay_s and at exclude each other`)
   return { name, data: text, key, at: delayS === undefined ? timeOf(at, cannot) : nowMs + delayOf(delayS, cannot) }
+}
+
+function isKey(key: unknown): key is string {
+  return typeof key === 'string' && key !== '' && key.length <= maxKeyLength && key.isWellFormed()
 }
 
 function delayOf(delayS: unknown, cannot: string): number {
@@ -55,8 +61,14 @@ function delayOf(delayS: unknown, cannot: string): number {
 
 function timeOf(at: unknown, cannot: string): number | null {
   if (at === undefined) return null
-  const ms = at instanceof Date ? at.getTime() : typeof at === 'string' && isoWithZone.test(at) ? Date.parse(at) : NaN
+  const ms = at instanceof Date ? at.getTime() : typeof at === 'string' && isTime(at) ? Date.parse(at) : NaN
   if (Number.isFinite(ms)) return ms
   const forms = 'a valid Date, or ISO 8601 text with a zone, such as 2026-12-24T18:00:00+01:00'
   throw new TypeError(`${cannot}: at must be ${forms}: it is ${at instanceof Date ? 'an invalid Date' : quote(at)}`)
+}
+
+/** Whether a text is ISO 8601 with a zone, of a day that exists: `Date.parse` takes 30 February for 2 March. */
+function isTime(text: string): boolean {
+  const [, year, month, day] = isoWithZone.exec(text) ?? []
+  return Number(day) <= new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate()
 }

@@ -97,6 +97,7 @@ describe('the options of an enqueue', () => {
     ['a Date that is past', { at: new Date(0) }, 0],
     ['a text in UTC', { at: '2026-12-24T18:00:00Z' }, Date.UTC(2026, 11, 24, 18)],
     ['a text without seconds', { at: '2026-12-24T18:00Z' }, Date.UTC(2026, 11, 24, 18)],
+    ['a leap day', { at: '2028-02-29T18:00Z' }, Date.UTC(2028, 1, 29, 18)],
     ['a text with an offset', { at: '2026-12-24T18:00:00+01:00' }, Date.UTC(2026, 11, 24, 17)],
     ['a text with a negative offset', { at: '2026-12-24T18:00-03:30' }, Date.UTC(2026, 11, 24, 21, 30)],
     ['a text with nanoseconds, to the millisecond', { at: '2026-12-24T18:00:00.123456789Z' }, Date.UTC(2026, 11, 24, 18, 0, 0, 123)],
@@ -121,6 +122,9 @@ describe('the options of an enqueue', () => {
     ['2026-12-24 18:00Z', '"2026-12-24 18:00Z"'],
     ['2026-12-24T18:00:00+0100', '"2026-12-24T18:00:00+0100"'],
     ['2026-12-24T18:00:00z', '"2026-12-24T18:00:00z"'],
+    ['2026-02-29T18:00Z', '"2026-02-29T18:00Z"'],
+    ['2026-04-31T18:00:00+01:00', '"2026-04-31T18:00:00+01:00"'],
+    ['2026-00-10T18:00Z', '"2026-00-10T18:00Z"'],
     ['2026-13-24T18:00Z', '"2026-13-24T18:00Z"'],
     ['2026-12-24T25:00Z', '"2026-12-24T25:00Z"'],
     ['2026-12-24T18:00+99:00', '"2026-12-24T18:00+99:00"'],
@@ -132,17 +136,17 @@ describe('the options of an enqueue', () => {
     [{}, '{}'],
     [new Date(NaN), 'an invalid Date'],
   ]
-  const wrongKeys = ['', 'x'.repeat(201), 5, true, {}, ['k']]
+  const wrongKeys = ['', 'x'.repeat(201), '\ud800', 5, true, {}, ['k']]
   const shownKey = (key: unknown): string => (key === 'x'.repeat(201) ? `"${'x'.repeat(120)}..."` : JSON.stringify(key))
   const forms = 'at must be a valid Date, or ISO 8601 text with a zone, such as 2026-12-24T18:00:00+01:00: it is '
   const rows: readonly (readonly [options: unknown, error: string, message: string])[] = [
     ...delays.map((delay) => [{ delay_s: delay }, 'RangeError', `delay_s must be 0 to 315360000: it is ${JSON.stringify(delay)}`] as const),
     ...wrongTimes.map(([at, shown]) => [{ at }, 'TypeError', forms + shown] as const),
-    ...wrongKeys.map((key) => [{ key }, 'TypeError', `key must be a string of 1 to 200 characters: it is ${shownKey(key)}`] as const),
+    ...wrongKeys.map((key) => [{ key }, 'TypeError', `key must be well-formed text of 1 to 200 characters: it is ${shownKey(key)}`] as const),
     [{ delay_s: 1, at: new Date(now) }, 'TypeError', 'delay_s and at exclude each other'],
     [{ delays: 5 }, 'TypeError', 'it has no option "delays": did you mean "delay_s"?'],
     [{ priority: 5 }, 'TypeError', 'it has no option "priority"'],
-    ['5', 'TypeError', 'it has no option "0"'],
+    ['5', 'TypeError', 'its options must be an object'],
   ]
   for (const [index, [options, name, message]] of rows.entries()) {
     it(`are refused: row ${index}, ${message.slice(0, 70)}`, () => {
