@@ -766,6 +766,11 @@ declare module 'svc' {
     readonly events?: number
     /** Seconds. Default: 3600. */
     readonly age_s?: number
+    /**
+     * Whether `publish` and `push` resolve only when the event is stored, so that it outlives the end of the server.
+     * Default: false.
+     */
+    readonly durable?: boolean
   }
 
   /** The options of `ctx.longPoll`. */

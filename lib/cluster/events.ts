@@ -1,34 +1,41 @@
 /**
- * The events of a server with several processes. The primary keeps them in an in-memory broker, which orders them for
- * all workers. Each listener in a worker is a subscription in the primary, under a number that the worker chose.
+ * The events of a server with several processes. The primary keeps them in two brokers, one in memory and one for
+ * durable events, which order them for all workers. Each listener in a worker is a subscription in the primary, under a
+ * number that the worker chose.
  *
  * An event of a channel reaches a worker before the answer to the call that published it, in the same message. The
  * worker therefore calls listeners at the end of the turn: code that awaits the answer runs earlier, in a microtask.
  */
+import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import type { Broker, ChannelListener, ChannelRead, QueueEvent, SourceLimits, Unsubscribe } from '../events/broker.ts'
-import type { SynchronousBroker } from '../events/local-broker.ts'
 import { Calls } from '../events/calls.ts'
 import { DisconnectedError, type Peer } from './peer.ts'
 import { remote, serve, type Remote } from './remote.ts'
 
+/** The brokers of the primary: `events` in memory, `durable` in the database. Their messages begin with these names. */
+type BrokerName = 'events' | 'durable'
+
 /** The functions that the primary serves. */
 interface Served {
-  publish(channel: string, text: string, limits: SourceLimits): number
-  read(channel: string, since: number | null): ChannelRead
-  subscribe(channel: string, listener: number): void
-  push(queue: string, text: string, limits: SourceLimits): void
-  take(queue: string): QueueEvent | undefined
-  putBack(queue: string, event: QueueEvent): void
-  listen(queue: string, listener: number): void
+  publish(channel: string, text: string, limits: SourceLimits): MaybePromise<number>
+  read(channel: string, since: number | null): MaybePromise<ChannelRead>
+  subscribe(channel: string, listener: number): MaybePromise<void>
+  push(queue: string, text: string, limits: SourceLimits): MaybePromise<void>
+  take(queue: string): MaybePromise<QueueEvent | undefined>
+  putBack(queue: string, event: QueueEvent): MaybePromise<void>
+  /** Only of the broker `durable`: the other one keeps no copy of a taken event. */
+  handedOut(queue: string, event: QueueEvent): void
+  listen(queue: string, listener: number): MaybePromise<void>
   /** Ends a subscription of either kind. */
   leave(listener: number): void
 }
 
-/** The broker of a worker; one for each peer. */
+/** A broker of a worker; one of each name for each peer. */
 export class ClusterBroker implements Broker {
   /** The primary counts what its queues drop. */
   readonly dropped = 0
   readonly #peer: Peer
+  readonly #name: BrokerName
   readonly #primary: Remote<Served>
   readonly #calls = new Calls()
   readonly #channels = new Map<number, ChannelListener>()
@@ -36,16 +43,17 @@ export class ClusterBroker implements Broker {
   #listeners = 0
   #heard: Heard[] = []
 
-  constructor(peer: Peer) {
+  constructor(peer: Peer, name: BrokerName = 'events') {
     this.#peer = peer
-    this.#primary = remote<Served>(peer, 'events')
-    peer.on('events.heard', (heard) => {
+    this.#name = name
+    this.#primary = remote<Served>(peer, name)
+    peer.on(`${name}.heard`, (heard) => {
       if (!isHeard(heard)) throw new TypeError('Ignored a damaged event from the primary')
       const count = this.#heard.push(heard)
       if (count === 1) setImmediate(() => this.#callListeners())
     })
     // An unknown number has no listener.
-    peer.on('events.available', (listener) => this.#queues.get(listener as number)?.())
+    peer.on(`${name}.available`, (listener) => this.#queues.get(listener as number)?.())
   }
 
   publish(channel: string, text: string, limits: SourceLimits): Promise<number> {
@@ -74,8 +82,11 @@ export class ClusterBroker implements Broker {
     return this.#calls.run(() => this.#primary.putBack(queue, event))
   }
 
-  /** No-op: the primary keeps no copy of a taken event. */
-  handedOut(): void {}
+  handedOut(queue: string, event: QueueEvent): void {
+    if (this.#name === 'events') return
+    // If it does not arrive, the event is delivered again.
+    void this.#calls.run(() => this.#primary.handedOut(queue, event)).catch(() => {})
+  }
 
   onAvailable(queue: string, hear: () => void): Promise<Unsubscribe> {
     return this.#add(this.#queues, hear, (listener) => this.#primary.listen(queue, listener))
@@ -130,38 +141,58 @@ function inJson({ maxEvents, maxAgeMs }: SourceLimits): SourceLimits {
 const sweepEveryMs = 60_000
 
 /** Makes the primary's side, the events of all workers, on top of a broker that has no other user. */
-export function hostBroker(broker: SynchronousBroker) {
-  const timer = setInterval(() => broker.sweep(), sweepEveryMs).unref()
+export function hostBroker(broker: Broker, name: BrokerName = 'events') {
+  const timer = setInterval(() => void broker.sweep(), sweepEveryMs).unref()
   return {
     /** Serves a worker until its channel closes. Call it once, before the first message of the worker arrives. */
     attach: (peer: Peer): void => {
       const subscriptions = new Map<number, Unsubscribe>()
-      serve<Served>(peer, 'events', {
+      /** Durable events that the worker has taken, by its text: they are put back when it ends. */
+      const taken = new Map<string, readonly [queue: string, event: QueueEvent]>()
+      const keyOf = (queue: string, event: QueueEvent): string => JSON.stringify([queue, event])
+      const subscribed = (listener: number, unsubscribe: Unsubscribe): void => {
+        subscriptions.set(listener, unsubscribe)
+      }
+      serve<Served>(peer, name, {
         publish: (channel, text, limits) => broker.publish(channel, text, limits),
-        read: (channel, since) => {
-          const { events, lastId, gap } = broker.read(channel, since ?? undefined)
-          return { events: events.map(({ id, text }) => ({ id, text })), lastId, gap }
-        },
+        read: (channel, since) =>
+          after(broker.read(channel, since ?? undefined), ({ events, lastId, gap }) => {
+            return { events: events.map(({ id, text }) => ({ id, text })), lastId, gap }
+          }),
         subscribe: (channel, listener) => {
-          // The broker in memory has no gaps.
+          // A broker of the primary has no gaps.
           const hear: ChannelListener = (heard) => {
-            if (!('gap' in heard)) peer.notify('events.heard', [listener, heard.id, heard.text])
+            if (!('gap' in heard)) peer.notify(`${name}.heard`, [listener, heard.id, heard.text])
           }
-          subscriptions.set(listener, broker.subscribe(channel, hear))
+          return after(broker.subscribe(channel, hear), (unsubscribe) => subscribed(listener, unsubscribe))
         },
         push: (queue, text, limits) => broker.push(queue, text, limits),
-        take: (queue) => broker.take(queue),
-        putBack: (queue, event) => broker.putBack(queue, event),
+        take: (queue) =>
+          after(broker.take(queue), (event) => {
+            if (event !== undefined && name === 'durable') taken.set(keyOf(queue, event), [queue, event])
+            return event
+          }),
+        putBack: (queue, event) => {
+          taken.delete(keyOf(queue, event))
+          return broker.putBack(queue, event)
+        },
+        handedOut: (queue, event) => {
+          taken.delete(keyOf(queue, event))
+          broker.handedOut(queue, event)
+        },
         listen: (queue, listener) => {
-          subscriptions.set(listener, broker.onAvailable(queue, () => peer.notify('events.available', listener)))
+          const hear = (): void => peer.notify(`${name}.available`, listener)
+          return after(broker.onAvailable(queue, hear), (unsubscribe) => subscribed(listener, unsubscribe))
         },
         leave: (listener) => {
           subscriptions.get(listener)?.()
           subscriptions.delete(listener)
         },
       })
-      void peer.closed.then(() => {
+      void peer.closed.then(async () => {
         for (const unsubscribe of subscriptions.values()) unsubscribe()
+        // The newest first: each is put before the others.
+        for (const [queue, event] of [...taken.values()].reverse()) await broker.putBack(queue, event)
       })
     },
     /** Events that queues dropped. */
@@ -170,9 +201,9 @@ export function hostBroker(broker: SynchronousBroker) {
     },
     sweep: (): void => void broker.sweep(),
     /** Stops sweeping and closes the broker. */
-    close: (): void => {
+    close: async (): Promise<void> => {
       clearInterval(timer)
-      broker.close()
+      await broker.close()
     },
   }
 }

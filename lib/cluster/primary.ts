@@ -74,6 +74,7 @@ export class Primary {
   readonly #broker = new LocalBroker()
   readonly #keptEvents: KeptEvents | undefined
   readonly #events: ReturnType<typeof hostBroker>
+  readonly #durableEvents: ReturnType<typeof hostBroker>
   readonly #data: LocalData
   readonly #sessions: ReturnType<typeof hostSessions>
   readonly #jobs: ReturnType<typeof hostJobs>
@@ -115,6 +116,7 @@ export class Primary {
     this.#keptEvents = this.#shared === undefined ? this.#openKeptEvents() : undefined
     this.#events = hostBroker(this.#broker)
     this.#data = new LocalData(loaded, log)
+    this.#durableEvents = hostBroker(this.#data.openBroker(), 'durable')
     this.#sessions = hostSessions({
       onProblem: logs.module('error').warn,
       open: this.#data.openSessions,
@@ -156,9 +158,9 @@ export class Primary {
 
   async #close(status: number): Promise<number> {
     await this.#keptEvents?.save()
-    const closing = [this.#trace, this.#events, this.#sessions, this.#readings, this.#watch, this.#eventLoop]
+    const closing = [this.#trace, this.#sessions, this.#readings, this.#watch, this.#eventLoop]
     for (const each of closing) each.close()
-    await this.#jobs.close()
+    for (const each of [this.#events, this.#durableEvents, this.#jobs]) await each.close()
     await this.#data.close()
     await this.#node?.leave()
     await this.#shared?.close()
@@ -171,7 +173,9 @@ export class Primary {
     const onDamaged = (error: unknown): void => this.#damaged.say(`process ${number}: ${reasonOf(error)}`)
     const worker = startWorker(number, this.#options.logs, onDamaged)
     const { peer } = worker
-    for (const host of [this.#events, this.#sessions, this.#limits, this.#jobs]) host.attach(peer)
+    for (const host of [this.#events, this.#durableEvents, this.#sessions, this.#limits, this.#jobs]) {
+      host.attach(peer)
+    }
     this.#readings.attach(worker)
     this.#watch.attach(worker)
     peer.on('process.join', async () => {
@@ -272,7 +276,7 @@ export class Primary {
     const { general, access = { written: 0, lost: 0 }, problems } = logs
     const sources = {
       eventLoop: this.#eventLoop,
-      events: () => ({ published: 0, delivered: 0, slow: 0, dropped: this.#events.dropped }),
+      events: () => ({ published: 0, delivered: 0, slow: 0, dropped: this.#events.dropped + this.#durableEvents.dropped }),
       sessions: () => this.#sessions.counts,
       log: general,
       accessLog: access,

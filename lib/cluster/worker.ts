@@ -77,6 +77,7 @@ export async function joinPrimary(number: number, app: Promise<App>): Promise<Jo
       logs,
       backends: {
         broker: new ClusterBroker(peer),
+        durableBroker: new ClusterBroker(peer, 'durable'),
         openBuckets: createClusterBuckets(peer),
         openJobStore: () => openClusterJobs(peer),
         openStoreHere: (location) => createClusterSessionStore(peer, location),

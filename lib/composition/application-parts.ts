@@ -100,10 +100,12 @@ export class ApplicationParts {
     })
     const local = backends.broker === undefined ? new LocalBroker() : undefined
     this.keptEvents = local && new KeptEvents(local, this.#path('paths.cache'), log('server'))
-    this.events = createEvents({ log, broker: backends.broker ?? local })
+    this.data = new LocalData(loaded, log('server'))
+    const isShared = config['shared.url'] !== ''
+    const durableBroker = isShared ? backends.broker : (backends.durableBroker ?? this.data.openBroker())
+    this.events = createEvents({ log, broker: backends.broker ?? local, durableBroker })
     const others = backends.broker && (() => this.events.channel('svc.presence', { events: 100, age_s: 60 }))
     this.live = createLive?.(others)
-    this.data = new LocalData(loaded, log('server'))
     this.jobs = this.#createJobs(now)
     const { registry, data } = this
     const keys = [appKey, ...config.app_key_previous]

@@ -10,6 +10,8 @@ export interface Backends
     Pick<LimitGroupOptions, 'openBuckets'> {
   /** Holds the events of channels and queues. */
   readonly broker?: Broker
+  /** Holds the events of durable channels and queues. */
+  readonly durableBroker?: Broker
   /** Opens the job store, when the first job file is used. */
   readonly openJobStore?: () => Promise<JobStore>
 }

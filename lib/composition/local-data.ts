@@ -7,11 +7,16 @@ import { loadRoom } from '../config/load-room.ts'
 import { errorOfValues, type LoadedConfig } from '../config/load.ts'
 import type { ConfigKey } from '../config/table.ts'
 import type { Database } from '../data/database.ts'
+import type { Broker } from '../events/broker.ts'
+import { LaterBroker } from '../events/later-broker.ts'
 import type { JobStore } from '../jobs/job-store.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import { problemOfFields } from '../session/fields.ts'
 import { noCounts, type SessionStore, type StoreSettings } from '../session/store.ts'
 import { openLocalStore } from '../session-stores/local-store.ts'
+
+/** The keys that may need the database. */
+type Needing = 'paths.jobs' | 'paths.data' | 'setup'
 
 /** The database. */
 export class LocalData {
@@ -61,6 +66,17 @@ export class LocalData {
     return settings.store === 'data' ? this.#openSessions(onProblem) : openLocalStore(settings, onProblem)
   }
 
+  /** Returns the broker of durable events, which opens the database when it is first used. */
+  openBroker(): Broker {
+    return new LaterBroker(async () => {
+      const database = await this.#open('paths.data')
+      const { SqliteBroker } = await loadRoom('durable: true', () => import('../data/sqlite-broker.ts'))
+      const broker = new SqliteBroker({ database })
+      await broker.open()
+      return broker
+    })
+  }
+
   /** Closes the database. Call it when nothing uses it. */
   async close(): Promise<void> {
     const database = await this.#database?.catch(() => undefined) // The start has failed with its error.
@@ -90,7 +106,7 @@ export class LocalData {
     }
   }
 
-  #open(neededBy: 'paths.jobs' | 'setup'): Promise<Database> {
+  #open(neededBy: Needing): Promise<Database> {
     this.#database ??= this.#openFile(neededBy).catch((error: unknown) => {
       this.#database = undefined // A later reload tries again.
       throw error
@@ -98,7 +114,7 @@ export class LocalData {
     return this.#database
   }
 
-  async #openFile(neededBy: 'paths.jobs' | 'setup'): Promise<Database> {
+  async #openFile(neededBy: Needing): Promise<Database> {
     const { config, folder } = this.#loaded
     await requireSqlite(this.#loaded, neededBy)
     const { Database } = await loadRoom(neededBy, () => import('../data/database.ts'))

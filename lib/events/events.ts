@@ -25,6 +25,8 @@ export interface EventsOptions {
   readonly log: (module: string) => ModuleLogger
   /** Holds the events; a broker in this process by default. */
   readonly broker?: Broker | undefined
+  /** Holds the events of durable channels and queues; by default that broker. */
+  readonly durableBroker?: Broker | undefined
   /** Milliseconds between the comments sent to a stream, from 1; 15,000 by default. */
   readonly heartbeatMs?: number
   /** A stream with more unread bytes than this is cut; 2^20 by default. */
@@ -70,14 +72,9 @@ export function createEvents(options: EventsOptions): Events {
   const counts: EventCounts = { published: 0, delivered: 0, slow: 0 }
   const slowStreams = new RateLimited(log('worker_otros').info, 1000)
   const failures = new RateLimited(log('error').error, 1000)
-  let cutOff: Error | undefined
-  const services: SourceServices = {
-    broker,
+  const shared: Omit<SourceServices, 'broker' | 'isDurable' | 'cutOff'> = {
     counts,
     heartbeat: new Heartbeat(options.heartbeatMs ?? defaultHeartbeatMs),
-    get cutOff() {
-      return cutOff
-    },
     logError: (message, error) => {
       if (!isAway(error)) log('error').error(message, { thrown: error })
     },
@@ -96,10 +93,29 @@ export function createEvents(options: EventsOptions): Events {
   const queues = new Map<string, Queue>()
   const all = (): (Channel | Queue)[] => [...channels.values(), ...queues.values()]
   const timer = setInterval(sweep, sweepIntervalMs).unref()
-  broker.onCutOff((reason) => {
-    cutOff = reason
-    if (reason !== undefined) for (const source of all()) source.cutOff()
-  })
+  const { durableBroker = broker } = options
+  const services = servicesOf(broker, false)
+  const durableServices = servicesOf(durableBroker, true)
+  const brokers = new Set([broker, durableBroker])
+
+  /** Makes the services of the sources of a broker. */
+  function servicesOf(of: Broker, isDurable: boolean): SourceServices {
+    let cutOff: Error | undefined
+    const made: SourceServices = {
+      ...shared,
+      broker: of,
+      isDurable,
+      get cutOff() {
+        return cutOff
+      },
+    }
+    of.onCutOff((reason) => {
+      cutOff = reason
+      if (reason === undefined) return
+      for (const source of all()) if (source.services === made) source.cutOff()
+    })
+    return made
+  }
 
   function open<S extends Channel | Queue>(
     sources: Map<string, S>,
@@ -118,19 +134,22 @@ export function createEvents(options: EventsOptions): Events {
       throw new TypeError(`Cannot open ${what}: its name must be a string that is not empty`)
     }
     const limits = limitsOf(what, sourceOptions)
-    const source = found ?? new SourceClass(name, limits ?? defaultLimits, services)
+    const isDurable = sourceOptions?.durable === true
+    const source = found ?? new SourceClass(name, limits ?? defaultLimits, isDurable ? durableServices : services)
     source.usedAt = now()
     sources.set(name, source)
-    const { maxEvents, maxAgeMs } = source.limits
-    if (limits === undefined || (limits.maxEvents === maxEvents && limits.maxAgeMs === maxAgeMs)) return source
-    const has = `it has events ${maxEvents} and age_s ${maxAgeMs / 1000}`
+    const { limits: { maxEvents, maxAgeMs }, services: { isDurable: wasDurable } } = source
+    const isSame = limits?.maxEvents === maxEvents && limits.maxAgeMs === maxAgeMs && isDurable === wasDurable
+    if (limits === undefined || isSame) return source
+    const durability = isDurable === wasDurable ? '' : ` and is ${wasDurable ? '' : 'not '}durable`
+    const has = `it has events ${maxEvents} and age_s ${maxAgeMs / 1000}${durability}`
     throw new Error(`Cannot open ${what} with other options: ${has} from its first use: set them there`)
   }
 
   function sweep(): void {
     forgetUnused(channels, now())
     forgetUnused(queues, now())
-    void broker.sweep()
+    for (const each of brokers) void each.sweep()
   }
 
   return {
@@ -142,12 +161,12 @@ export function createEvents(options: EventsOptions): Events {
       const message = `Cache-Control "${set}" is replaced: responses that wait for events are no-store`
       replaced.say(message, ctx.routeName, { request: ctx, isLabelled: true })
     },
-    status: () => ({ ...counts, dropped: broker.dropped }),
+    status: () => ({ ...counts, dropped: [...brokers].reduce((sum, { dropped }) => sum + dropped, 0) }),
     sweep,
     close: async () => {
       clearInterval(timer)
       for (const source of all()) source.close()
-      await broker.close()
+      for (const each of brokers) await each.close()
     },
   }
 }

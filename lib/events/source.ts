@@ -20,6 +20,8 @@ export interface EventCounts {
 /** Services that all sources of one server share. */
 export interface SourceServices {
   readonly broker: Broker
+  /** Whether the broker keeps events when the server ends by any cause. */
+  readonly isDurable: boolean
   readonly counts: EventCounts
   readonly heartbeat: Heartbeat
   /** Set while the broker is cut off: requests that would wait fail with this error. */
@@ -140,14 +142,17 @@ export abstract class Source {
  */
 export function limitsOf(what: string, options: SourceOptions | undefined): SourceLimits | undefined {
   if (options === undefined) return undefined
-  checkOptions(what, options, ['events', 'age_s'])
-  const { events = defaultLimits.maxEvents, age_s = defaultLimits.maxAgeMs / 1000 } = options
+  checkOptions(what, options, ['events', 'age_s', 'durable'])
+  const { events = defaultLimits.maxEvents, age_s = defaultLimits.maxAgeMs / 1000, durable = false } = options
   if (!Number.isInteger(events) || events < 1 || events > maxEventsLimit) {
     const range = `an integer from 1 to ${maxEventsLimit}`
     throw new TypeError(`Cannot open ${what}: events must be ${range}: it is ${String(events)}`)
   }
   if (typeof age_s !== 'number' || !(age_s > 0)) {
     throw new TypeError(`Cannot open ${what}: age_s must be a number above 0: it is ${String(age_s)}`)
+  }
+  if (typeof durable !== 'boolean') {
+    throw new TypeError(`Cannot open ${what}: durable must be true or false: it is ${String(durable)}`)
   }
   return { maxEvents: events, maxAgeMs: age_s * 1000 }
 }
