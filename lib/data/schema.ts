@@ -32,7 +32,37 @@ export const migrations: readonly string[] = [
      PRIMARY KEY (day, name)
    ) STRICT;
    CREATE TABLE sessions (id TEXT PRIMARY KEY, fields TEXT NOT NULL, expires INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-   CREATE INDEX sessions_expires ON sessions (expires);`,
+   CREATE INDEX sessions_expires ON sessions (expires);
+   CREATE TABLE channels (
+     name TEXT PRIMARY KEY,
+     last_id INTEGER NOT NULL,
+     max_events REAL NOT NULL,
+     max_age REAL NOT NULL,
+     used INTEGER NOT NULL
+   ) STRICT, WITHOUT ROWID;
+   CREATE TABLE channels_forgotten (last_id INTEGER PRIMARY KEY) STRICT;
+   CREATE TABLE channel_events (
+     channel TEXT NOT NULL,
+     id INTEGER NOT NULL,
+     text TEXT NOT NULL,
+     at INTEGER NOT NULL,
+     PRIMARY KEY (channel, id)
+   ) STRICT, WITHOUT ROWID;
+   CREATE TABLE queues (
+     name TEXT PRIMARY KEY,
+     waiting INTEGER NOT NULL,
+     max_events REAL NOT NULL,
+     max_age REAL NOT NULL,
+     used INTEGER NOT NULL
+   ) STRICT, WITHOUT ROWID;
+   CREATE TABLE queue_events (
+     id INTEGER PRIMARY KEY,
+     queue TEXT NOT NULL,
+     text TEXT NOT NULL,
+     at INTEGER NOT NULL,
+     taken INTEGER NOT NULL
+   ) STRICT;
+   CREATE INDEX queue_events_order ON queue_events (taken, queue, id);`,
 ]
 
 /** Returns the path of the database in `paths.data`. */
