@@ -199,7 +199,7 @@ export function hostBroker(broker: Broker, name: BrokerName = 'events') {
     get dropped(): number {
       return broker.dropped
     },
-    sweep: (): void => void broker.sweep(),
+    sweep: (): MaybePromise<void> => broker.sweep(),
     /** Stops sweeping and closes the broker. */
     close: async (): Promise<void> => {
       clearInterval(timer)

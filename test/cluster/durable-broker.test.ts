@@ -1,6 +1,6 @@
 // Durable events of a server with several processes: the primary keeps them in its database.
 import assert from 'node:assert/strict'
-import { after, describe, it, type TestContext } from 'node:test'
+import { after, describe, it } from 'node:test'
 import { ClusterBroker, hostBroker } from '../../lib/cluster/events.ts'
 import { Peer } from '../../lib/cluster/peer.ts'
 import { Database } from '../../lib/data/database.ts'
@@ -15,7 +15,7 @@ import { memoryPorts } from './memory-ports.ts'
 
 const limits = { maxEvents: 1000, maxAgeMs: 3_600_000 }
 
-async function openHost(t: Pick<TestContext, 'after'>, now: () => number = Date.now): Promise<ReturnType<typeof hostBroker>> {
+async function openHost(t: { after(end: () => void): void }, now: () => number = Date.now): Promise<ReturnType<typeof hostBroker>> {
   const database = Database.open({ folder: temporaryFolder(), sync: 'normal', log: silentLogger })
   t.after(() => database.close())
   const broker = new SqliteBroker({ database, now })
