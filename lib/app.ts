@@ -16,7 +16,13 @@ import { checkRooms, type Rooms } from './composition/rooms.ts'
 import { createServing, type Serving } from './composition/serving.ts'
 import { createServingParts } from './composition/serving-parts.ts'
 import { createStateParts, type StateParts } from './composition/state-parts.ts'
-import { configurationFolder, dataFolder, FolderWatch, foldersOf, sessionFolder } from './composition/written-folders.ts'
+import {
+  configurationFolder,
+  dataFolder,
+  FolderWatch,
+  foldersOf,
+  sessionFolder,
+} from './composition/written-folders.ts'
 import { chooseAppKey, type AppKey } from './config/app-key.ts'
 import { withSections, type SectionedConfig } from './config/assemble.ts'
 import { parseConfig, type LoadedConfig } from './config/load.ts'

@@ -276,7 +276,10 @@ export class Primary {
     const { general, access = { written: 0, lost: 0 }, problems } = logs
     const sources = {
       eventLoop: this.#eventLoop,
-      events: () => ({ published: 0, delivered: 0, slow: 0, dropped: this.#events.dropped + this.#durableEvents.dropped }),
+      events: () => {
+        const dropped = this.#events.dropped + this.#durableEvents.dropped
+        return { published: 0, delivered: 0, slow: 0, dropped }
+      },
       sessions: () => this.#sessions.counts,
       log: general,
       accessLog: access,

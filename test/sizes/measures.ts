@@ -36,10 +36,10 @@ export function measure(checkout: string, loaded?: readonly string[]): Measure[]
   const all = linesOf(sources)
   const plain = loaded === undefined ? [] : sources.filter(({ path }) => loaded.includes(path))
   const measures: Measure[] = [
-    { what: 'files', value: sources.length, limit: 366, budget: 340 },
-    { what: 'lines', value: all, limit: 46_500, budget: 41_500 },
+    { what: 'files', value: sources.length, limit: 370, budget: 340 },
+    { what: 'lines', value: all, limit: 47_000, budget: 41_500 },
     { what: 'percent of the lines that are comments', value: Math.round((100 * sumOf(sources, commentLines)) / all) },
-    { what: 'exported names', value: sumOf(sources, (source) => exportedNames(source).length), limit: 1260, budget: 1150 },
+    { what: 'exported names', value: sumOf(sources, (source) => exportedNames(source).length), limit: 1280, budget: 1150 },
     { what: 'files outside a room', value: sources.filter(({ path }) => !path.includes('/')).length, limit: 4, budget: 4 },
     { what: 'lines of the longest function, nested ones apart', value: Math.max(...functions.map(({ ownLines }) => ownLines)), limit: 100, budget: 80 },
     {
