@@ -23,6 +23,8 @@ import { allowScript } from './policy.ts'
 /** Serves requests, or passes them on. */
 type Handle = RequestServer['handle']
 
+/** An empty document, or one that begins as a whole page. */
+const isUnfinished = /^\s*(?:$|<!doctype\b|<html\b)/i
 const policyField = 'Content-Security-Policy'
 const eventHeaders = {
   'Content-Type': 'text/event-stream',
@@ -161,7 +163,9 @@ export class DevPages {
 
   /** @returns undefined for a page without the script */
   #add(ctx: CoreContext, html: string, policies: readonly string[]) {
-    const at = [...html.matchAll(/<\/body\s*>/gi)].at(-1)?.index
+    // A view that is being saved may be empty or incomplete: without the script its page would never refresh.
+    const end = isUnfinished.test(html) ? html.length : undefined
+    const at = [...html.matchAll(/<\/body\s*>/gi)].at(-1)?.index ?? end
     if (at === undefined || !isNavigation(ctx) || !this.#isServed(ctx.host)) return undefined
     const { fields, nonce } = allowScript(policies, () => randomBytes(16).toString('base64url'))
     const attribute = nonce === undefined ? '' : ` nonce="${nonce}"`

@@ -47,6 +47,14 @@ describe('an open page in dev', () => {
     assert.deepEqual(browser.errors.filter((error) => !error.includes('favicon')), [])
   })
 
+  test('refreshes when its view was empty for a while, as when it is written in two steps', async (t) => {
+    const { server, shows } = await start(t, '/')
+    server.write({ 'home.html': '' })
+    await shows('`${document.readyState} ${document.querySelectorAll("h1").length}`', 'complete 0')
+    server.write({ 'home.html': page('two') })
+    await shows(title, 'two')
+  })
+
   test('refreshes under a policy that allows nothing', async (t) => {
     const { browser, server, shows } = await start(t, '/strict')
     server.write({ 'home.html': page('two') })

@@ -44,6 +44,14 @@ describe('a page in dev', () => {
     assert.equal(Number(headers['content-length']), whole.length)
   })
 
+  test('has the script while its view is being saved: empty, or without its end', async (t) => {
+    const { url } = await startDev(t, { ...files, 'a.html': '', 'part.html': '<!doctype html>\n<html><body><p>' })
+    for (const [path, text] of [['/plain', ''], ['/part', '<!doctype html>\n<html><body><p>']] as const) {
+      assert.equal((await request(url + path, { headers: navigation })).text, text + tag)
+      assert.equal((await request(url + path)).text, text)
+    }
+  })
+
   test('has no script when a program requests it, or it is not a complete page of a view', async (t) => {
     const { url } = await startDev(t, files)
     const program = [
