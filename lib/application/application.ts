@@ -50,6 +50,8 @@ export interface PreparedJobs extends Pick<Inspection, 'problems' | 'broken' | '
   readonly open: () => Promise<void>
   /** Replaces those in use. */
   readonly use: () => void
+  /** Called instead of `use` when they are refused: those in use stay. */
+  readonly abandon: () => void
 }
 
 /** The routes in the files and all their problems. */
@@ -310,8 +312,10 @@ export class Application<SetupApp> {
     const { middleware, registry } = this.#options
     const config = this.#options.readMiddlewareConfig()
     const prepared = await middleware.prepare(config)
+    let jobs: PreparedJobs | undefined
     try {
-      const { inspection, sources, jobs } = await this.#inspect(prepared, config, entries)
+      const { inspection, sources, ...found } = await this.#inspect(prepared, config, entries)
+      jobs = found.jobs
       judge(inspection)
       await jobs.open()
       await prepared.setUp()
@@ -324,6 +328,7 @@ export class Application<SetupApp> {
       await prepared.commit()
       return { inspection, replaced }
     } catch (error) {
+      jobs?.abandon()
       await prepared.abandon()
       throw error
     }

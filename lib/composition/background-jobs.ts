@@ -34,6 +34,7 @@ const noJobs: PreparedJobs = {
   notes: [],
   open: async () => {},
   use: () => {},
+  abandon: () => {},
 }
 
 const noCounts: Jobs['counts'] = { done: 0, failed: 0, dead: 0, running: 0 }
@@ -63,10 +64,8 @@ export class BackgroundJobs {
   /** For `Application`. Rejects with MissingRoomError. */
   readonly prepare = async (): Promise<PreparedJobs> => {
     if (this.#jobs === undefined && !hasJobFiles(this.#folder)) return noJobs
-    const jobs = this.#jobs ?? (await this.#load())
-    this.#jobs = jobs
-    if (this.#hasBegun) jobs.begin()
-    return jobs.prepare()
+    this.#jobs ??= await this.#load()
+    return this.#jobs.prepare()
   }
 
   /** As `ctx.enqueue`. */
@@ -85,7 +84,7 @@ export class BackgroundJobs {
     const { loaded, openStore, ...others } = this.#options
     const { config, folder } = loaded
     const { Jobs } = await loadRoom('paths.jobs', () => import('../jobs/jobs.ts'))
-    return new Jobs({
+    const jobs = new Jobs({
       ...others,
       folder: this.#folder,
       root: resolve(folder, config['paths.root']),
@@ -95,6 +94,8 @@ export class BackgroundJobs {
         return openStore()
       },
     })
+    if (this.#hasBegun) jobs.begin()
+    return jobs
   }
 }
 

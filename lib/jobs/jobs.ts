@@ -86,6 +86,9 @@ export class Jobs {
         this.#nextJobs = undefined
         if (this.#hasBegun) this.#runner?.use(jobs)
       },
+      abandon: () => {
+        this.#nextJobs = undefined
+      },
     }
   }
 

@@ -212,6 +212,18 @@ describe('an application with job files', () => {
     await app.enqueue('late', 1)
   })
 
+  it('does not enqueue the jobs of a reload whose setup was refused', async (t) => {
+    const { app, folder } = await start(t)
+    writeFiles(folder, {
+      'jobs/late.json': [{ name: 'late', action: 'a.mjs@chain' }],
+      'routes/middleware/config.json': { load: ['broken.mjs'] },
+      'routes/middleware/broken.mjs': "export const setup = () => { throw new Error('not now') }\nexport default (ctx, next) => next()",
+    })
+    assert.equal((await post(app, '/svc-routes/reload', {}))[0], 409)
+    assert.match((await add(app, 'late', 1)).error ?? '', /no job file has a job of this name/)
+    assert.equal(typeof (await add(app, 'mail')).id, 'string')
+  })
+
   it('keeps the jobs of a name that has gone from the files', async (t) => {
     const { app, folder } = await start(t)
     await app.enqueue('mail', 1, { delay_s: 10 })
