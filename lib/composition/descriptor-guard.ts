@@ -18,7 +18,12 @@ const threshold = 0.8
 /** Below this share of the limit, a new connection gets time to send its request, in milliseconds. */
 const lastThreshold = 0.9
 const freshMs = 1000
-/** How often to count descriptors while few are open, in calls of `check`. */
+/**
+ * The share of the limit from which each new connection may be followed by a count: a download opens a file besides, so
+ * the descriptors grow faster than the connections.
+ */
+const countThreshold = 0.25
+/** How often to count descriptors while fewer are open, in calls of `check`. */
 const checksBetweenCounts = 10
 /** How long a warning stays after the last connection was closed, in milliseconds. */
 const warnForMs = 10_000
@@ -95,14 +100,12 @@ export function guardDescriptors(
   return {
     accepted() {
       open += 1
-      if (open >= maxOpen) relieve()
+      if (open >= limit * countThreshold) relieve()
     },
 
     check() {
       checks += 1
-      if (open < limit / 2 && checks % checksBetweenCounts !== 0) return
-      recount(performance.now())
-      if (open >= maxOpen) relieve()
+      if (open >= limit * countThreshold || checks % checksBetweenCounts === 0) relieve()
     },
 
     get closed() {
