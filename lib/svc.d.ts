@@ -752,6 +752,14 @@ declare module 'svc' {
     readonly name: string
     /** Appends a JSON value, else a TypeError. */
     push(value: unknown): void | Promise<void>
+    /**
+     * Reports that the work of an event is done. Resolves with whether its lease was still valid; if not, another
+     * client has the event, or gets it.
+     * @param lease from the answer of a long poll with `lease_s`
+     */
+    done(lease: string): Promise<boolean>
+    /** Gives an event back, which the next client gets. Resolves as `done` does. */
+    back(lease: string): Promise<boolean>
   }
 
   /** A member of a channel, as an action passes it to `ctx.presence`. */
@@ -779,6 +787,11 @@ declare module 'svc' {
     readonly timeout_s?: number
     /** For a queue `simple`, the default, or `typed`; for a channel `cursor`. */
     readonly form?: 'simple' | 'typed' | 'cursor'
+    /**
+     * For a queue: the seconds in which the client must report an event as done, above 0 and at most 86,400; then the
+     * next client gets it. The answer has a member `lease` for `queue.done`. Default: an event that was sent is gone.
+     */
+    readonly lease_s?: number
   }
 
   /** The options of `ctx.sse`. */

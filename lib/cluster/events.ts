@@ -7,7 +7,15 @@
  * worker therefore calls listeners at the end of the turn: code that awaits the answer runs earlier, in a microtask.
  */
 import { after, type MaybePromise } from '../base/maybe-promise.ts'
-import type { Broker, ChannelListener, ChannelRead, QueueEvent, SourceLimits, Unsubscribe } from '../events/broker.ts'
+import type {
+  Broker,
+  ChannelListener,
+  ChannelRead,
+  LeaseEnd,
+  QueueEvent,
+  SourceLimits,
+  Unsubscribe,
+} from '../events/broker.ts'
 import { Calls } from '../events/calls.ts'
 import { DisconnectedError, type Peer } from './peer.ts'
 import { remote, serve, type Remote } from './remote.ts'
@@ -21,7 +29,8 @@ interface Served {
   read(channel: string, since: number | null): MaybePromise<ChannelRead>
   subscribe(channel: string, listener: number): MaybePromise<void>
   push(queue: string, text: string, limits: SourceLimits): MaybePromise<void>
-  take(queue: string): MaybePromise<QueueEvent | undefined>
+  take(queue: string, leaseMs: number | null): MaybePromise<QueueEvent | undefined>
+  endLease(queue: string, lease: string, end: LeaseEnd): MaybePromise<boolean>
   putBack(queue: string, event: QueueEvent): MaybePromise<void>
   /** Only of the broker `durable`: the other one keeps no copy of a taken event. */
   handedOut(queue: string, event: QueueEvent): void
@@ -74,8 +83,12 @@ export class ClusterBroker implements Broker {
     return this.#calls.run(() => this.#primary.push(queue, text, inJson(limits)))
   }
 
-  take(queue: string): Promise<QueueEvent | undefined> {
-    return this.#calls.run(() => this.#primary.take(queue))
+  take(queue: string, leaseMs?: number): Promise<QueueEvent | undefined> {
+    return this.#calls.run(() => this.#primary.take(queue, leaseMs ?? null))
+  }
+
+  endLease(queue: string, lease: string, end: LeaseEnd): Promise<boolean> {
+    return this.#calls.run(() => this.#primary.endLease(queue, lease, end))
   }
 
   putBack(queue: string, event: QueueEvent): Promise<void> {
@@ -167,11 +180,12 @@ export function hostBroker(broker: Broker, name: BrokerName = 'events') {
           return after(broker.subscribe(channel, hear), (unsubscribe) => subscribed(listener, unsubscribe))
         },
         push: (queue, text, limits) => broker.push(queue, text, limits),
-        take: (queue) =>
-          after(broker.take(queue), (event) => {
+        take: (queue, leaseMs) =>
+          after(broker.take(queue, leaseMs ?? undefined), (event) => {
             if (event !== undefined && name === 'durable') taken.set(keyOf(queue, event), [queue, event])
             return event
           }),
+        endLease: (queue, lease, end) => broker.endLease(queue, lease, end),
         putBack: (queue, event) => {
           taken.delete(keyOf(queue, event))
           return broker.putBack(queue, event)

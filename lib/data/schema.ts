@@ -60,7 +60,9 @@ export const migrations: readonly string[] = [
      queue TEXT NOT NULL,
      text TEXT NOT NULL,
      at INTEGER NOT NULL,
-     taken INTEGER NOT NULL
+     taken INTEGER NOT NULL,
+     lease TEXT,
+     leased_until INTEGER
    ) STRICT;
    CREATE INDEX queue_events_order ON queue_events (taken, queue, id);`,
 ]

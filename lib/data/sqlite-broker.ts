@@ -6,7 +6,15 @@
  * is dropped early; when it is set ahead, events expire early by as much.
  */
 import type { MaybePromise } from '../base/maybe-promise.ts'
-import type { Broker, ChannelListener, ChannelRead, QueueEvent, SourceLimits, Unsubscribe } from '../events/broker.ts'
+import type {
+  Broker,
+  ChannelListener,
+  ChannelRead,
+  LeaseEnd,
+  QueueEvent,
+  SourceLimits,
+  Unsubscribe,
+} from '../events/broker.ts'
 import type { Database } from './database.ts'
 import { SqliteChannels } from './sqlite-channels.ts'
 import { SqliteQueues } from './sqlite-queues.ts'
@@ -57,8 +65,8 @@ export class SqliteBroker implements Broker {
     return this.#queues.push(queue, text, limits)
   }
 
-  take(queue: string): Promise<QueueEvent | undefined> {
-    return this.#queues.take(queue)
+  take(queue: string, leaseMs?: number): Promise<QueueEvent | undefined> {
+    return this.#queues.take(queue, leaseMs)
   }
 
   /** Puts an event back. If this rejects, a later sweep repeats it. */
@@ -68,6 +76,10 @@ export class SqliteBroker implements Broker {
 
   handedOut(queue: string, event: QueueEvent): void {
     this.#queues.handedOut(queue, event)
+  }
+
+  endLease(queue: string, lease: string, end: LeaseEnd): Promise<boolean> {
+    return this.#queues.endLease(queue, lease, end)
   }
 
   onAvailable(queue: string, listener: () => void): Unsubscribe {

@@ -1,10 +1,12 @@
 /**
  * The queues of the broker in SQLite. A taken event stays in the table, marked, until a client has it: the next run of
- * the server returns it again if this one ends before. The order of a queue is that of its ids.
+ * the server returns it again if this one ends before. One with a lease stays until its client reports it as done, over
+ * restarts too. The order of a queue is that of its ids.
  *
  * The number of waiting events is a column of the queue, since counting them would take longer the more there are.
  */
-import type { QueueEvent, SourceLimits, Unsubscribe } from '../events/broker.ts'
+import { maxLeaseMs, type LeaseEnd, type QueueEvent, type SourceLimits, type Unsubscribe } from '../events/broker.ts'
+import { Leases, newLease } from '../events/leases.ts'
 import type { Database } from './database.ts'
 import { isUnused, Listeners, partSize, sourcesPerPart, Statements, type SourceRow } from './source-tables.ts'
 import { eventFrom, toStored } from './stored-text.ts'
@@ -22,12 +24,17 @@ interface TakenEvent extends QueueEvent {
 /** How the taking of an event ends: `given` to a client, or `back` in the queue. */
 type TakeEnd = 'given' | 'back'
 
+/** Makes a taken event available. */
+const available = 'taken = 0, lease = NULL, leased_until = NULL'
+
 /** See `Broker` for each function. */
 export class SqliteQueues {
   readonly #database: Database
   readonly #sql: Statements
   readonly #now: () => number
   readonly #listeners = new Listeners<() => void>()
+  /** Leased events, by their ids. */
+  readonly #leases = new Leases<number>((name, id) => void this.#end(name, id, 'back').catch(() => {})) // It is repeated.
   /** Taken events, by id, whose end could not be written yet. A sweep repeats it. */
   readonly #unwritten = new Map<number, { readonly name: string; readonly end: TakeEnd }>()
   dropped = 0
@@ -39,14 +46,21 @@ export class SqliteQueues {
     this.#now = now
   }
 
-  /** Makes the events that an earlier run had taken available again. */
+  /** Makes the events that an earlier run had taken available again, those with a lease when it ends. */
   open(): Promise<void> {
     return this.#database.write(() => {
       const taken = this.#sql.all<{ queue: string; count: number }>(
-        'SELECT queue, count(*) AS count FROM queue_events WHERE taken = 1 GROUP BY queue',
+        'SELECT queue, count(*) AS count FROM queue_events WHERE taken = 1 AND lease IS NULL GROUP BY queue',
       )
       for (const { queue, count } of taken) this.#addWaiting(queue, count)
-      this.#sql.run('UPDATE queue_events SET taken = 0 WHERE taken = 1')
+      this.#sql.run('UPDATE queue_events SET taken = 0 WHERE taken = 1 AND lease IS NULL')
+      const leased = this.#sql.all<{ id: number; queue: string; lease: string; leased_until: number }>(
+        'SELECT id, queue, lease, leased_until FROM queue_events WHERE taken = 1 AND lease IS NOT NULL',
+      )
+      for (const { id, queue, lease, leased_until: until } of leased) {
+        const ms = Math.max(0, until - this.#now())
+        this.#leases.begin(lease, queue, id, Math.min(ms, maxLeaseMs)) // The clock may have been set back.
+      }
     })
   }
 
@@ -57,23 +71,42 @@ export class SqliteQueues {
     this.#announce(name)
   }
 
-  async take(queue: string): Promise<QueueEvent | undefined> {
+  async take(queue: string, leaseMs?: number): Promise<QueueEvent | undefined> {
     const name = toStored(queue)
     // An event that is not committed yet is announced later.
     while ((this.#find(name)?.waiting ?? 0) > 0) {
-      const { dropped, event } = await this.#database.write(() => this.#takeFirst(name))
+      const { dropped, event } = await this.#database.write(() => this.#takeFirst(name, leaseMs))
       this.dropped += dropped
+      if (event?.lease !== undefined && leaseMs !== undefined) this.#leases.begin(event.lease, name, event.id, leaseMs)
       if (event !== undefined || dropped === 0) return event
     }
     return undefined
   }
 
   putBack(queue: string, event: QueueEvent): Promise<void> {
-    return this.#end(toStored(queue), (event as TakenEvent).id, 'back') // `take` returned it.
+    const { id, lease } = event as TakenEvent // `take` returned it.
+    if (lease !== undefined) this.#leases.end(lease)
+    return this.#end(toStored(queue), id, 'back')
   }
 
   handedOut(queue: string, event: QueueEvent): void {
+    if (event.lease !== undefined) return
     this.#end(toStored(queue), (event as TakenEvent).id, 'given').catch(() => {}) // The database has logged it.
+  }
+
+  async endLease(queue: string, lease: string, end: LeaseEnd): Promise<boolean> {
+    const name = toStored(queue)
+    const id = this.#leases.find(lease, name)
+    if (id === undefined) return false
+    // Of two calls, and the end by time, the first one finds the event.
+    const { wasLeased, dropped } = await this.#database.write(() => {
+      if (!this.#isLeased(id, lease)) return { wasLeased: false, dropped: 0 }
+      return { wasLeased: true, dropped: end === 'done' ? this.#remove(id) : this.#restore(name, id) }
+    })
+    this.#leases.end(lease)
+    this.dropped += dropped
+    if (wasLeased && end === 'back') this.#announce(name)
+    return wasLeased
   }
 
   onAvailable(queue: string, listener: () => void): Unsubscribe {
@@ -110,6 +143,7 @@ export class SqliteQueues {
 
   /** Ends all subscriptions. */
   close(): void {
+    this.#leases.close()
     this.#listeners.clear()
   }
 
@@ -158,7 +192,7 @@ export class SqliteQueues {
   }
 
   /** Takes the first event. Without one, and with dropped ones, there may be another. */
-  #takeFirst(name: string): { dropped: number; event: TakenEvent | undefined } {
+  #takeFirst(name: string, leaseMs: number | undefined): { dropped: number; event: TakenEvent | undefined } {
     const row = this.#find(name)
     const dropped = row === undefined ? 0 : this.#trim(row, partSize)
     const first = dropped < partSize ? this.#first(name) : undefined
@@ -166,8 +200,12 @@ export class SqliteQueues {
     const { id } = first
     const text = eventFrom(first.text)
     this.#addWaiting(name, -1)
-    this.#sql.run('UPDATE queue_events SET taken = 1 WHERE id = ?', id)
-    if (text !== undefined) return { dropped, event: { text, left: row.waiting - dropped - 1, id } }
+    const lease = leaseMs === undefined ? undefined : newLease()
+    this.#sql.run(
+      'UPDATE queue_events SET taken = 1, lease = ?, leased_until = ? WHERE id = ?',
+      lease ?? null, leaseMs === undefined ? null : this.#now() + Math.ceil(leaseMs), id,
+    )
+    if (text !== undefined) return { dropped, event: { text, left: row.waiting - dropped - 1, id, lease } }
     return { dropped: dropped + 1 + this.#remove(id), event: undefined } // It is damaged.
   }
 
@@ -176,13 +214,17 @@ export class SqliteQueues {
     const first = this.#first(name)
     const isFirst = first === undefined || id < first.id
     const { changes } = isFirst
-      ? this.#sql.run('UPDATE queue_events SET taken = 0 WHERE id = ? AND taken = 1', id)
+      ? this.#sql.run(`UPDATE queue_events SET ${available} WHERE id = ? AND taken = 1`, id)
       : this.#sql.run(
-        'UPDATE queue_events SET taken = 0, id = (SELECT min(id) FROM queue_events) - 1 WHERE id = ? AND taken = 1', id,
+        `UPDATE queue_events SET ${available}, id = (SELECT min(id) FROM queue_events) - 1 WHERE id = ? AND taken = 1`, id,
       )
     this.#addWaiting(name, changes)
     const row = this.#find(name)
     return row === undefined ? 0 : this.#trim(row, partSize)
+  }
+
+  #isLeased(id: number, lease: string): boolean {
+    return this.#sql.get('SELECT 1 FROM queue_events WHERE id = ? AND lease = ?', id, lease) !== undefined
   }
 
   /** Returns 0: an event that a client has is not dropped. */

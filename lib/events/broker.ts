@@ -22,15 +22,19 @@
  * 5. `take` returns an event to one caller only, in the order of `push`. The caller then calls `putBack`, which makes
  *    it the next event to be taken, or `handedOut`. Events that a process had taken when it died are lost: they may
  *    have been sent.
- * 6. A listener of a queue is called after every `push` and `putBack` of any process, some time later. One call may
- *    cover several events, and the queue may be empty again: another process may have taken the event.
- * 7. A source keeps at most `maxEvents` events, and none longer than `maxAgeMs`; the oldest are dropped first. Events
+ * 6. An event that was taken with a lease is not lost when it was handed out: it is the next event to be taken when
+ *    its lease ends by time, or by `endLease` with `back`. A process that dies takes no lease with it; the broker in
+ *    memory loses them all.
+ * 7. A listener of a queue is called after every `push` and `putBack` of any process, and after each lease that ends
+ *    without `done`, some time later. One call may cover several events, and the queue may be empty again: another
+ *    process may have taken the event.
+ * 8. A source keeps at most `maxEvents` events, and none longer than `maxAgeMs`; the oldest are dropped first. Events
  *    that a queue drops are counted, since no client got them.
- * 8. Listeners of a channel are called within the function that causes it or after it has returned; those of a queue at
+ * 9. Listeners of a channel are called within the function that causes it or after it has returned; those of a queue at
  *    any time. Listeners do not throw. They are not called after `unsubscribe`.
- * 9. A function that fails rejects or throws, and changes nothing. Nothing is retried: a `publish` or `push` whose
+ * 10. A function that fails rejects or throws, and changes nothing. Nothing is retried: a `publish` or `push` whose
  *    outcome is unknown fails, and may have taken effect. A `take` that failed has eventually taken nothing.
- * 10. A broker that loses its connection to the other processes calls `onCutOff`, and again when it is back. In between
+ * 11. A broker that loses its connection to the other processes calls `onCutOff`, and again when it is back. In between
  *    its functions fail and listeners are not called; subscriptions stay.
  */
 import type { MaybePromise } from '../base/maybe-promise.ts'
@@ -56,7 +60,15 @@ export interface QueueEvent {
   readonly text: string
   /** The number of events left in the queue when this one was taken. */
   readonly left: number
+  /** The lease under which it was taken, if any: a text that cannot be guessed. */
+  readonly lease?: string | undefined
 }
+
+/** How a client ends a lease: its work is done, or the event goes back to the queue. */
+export type LeaseEnd = 'done' | 'back'
+
+/** The longest lease, in milliseconds: a day. */
+export const maxLeaseMs = 86_400_000
 
 /** The events of a channel after an id. */
 export interface ChannelRead {
@@ -90,12 +102,17 @@ export interface Broker {
 
   /** Appends an event to a queue. The limits of the last call apply. */
   push(queue: string, text: string, limits: SourceLimits): MaybePromise<void>
-  /** Takes the oldest event; undefined when the queue is empty. */
-  take(queue: string): MaybePromise<QueueEvent | undefined>
+  /**
+   * Takes the oldest event; undefined when the queue is empty.
+   * @param leaseMs takes it with a lease of this time, above 0 and at most {@link maxLeaseMs}
+   */
+  take(queue: string, leaseMs?: number): MaybePromise<QueueEvent | undefined>
   /** Puts back an event that could not be delivered. Its age still counts from its `push`. */
   putBack(queue: string, event: QueueEvent): MaybePromise<void>
-  /** Confirms that a client got the event: it will not be put back. */
+  /** Confirms that a client got the event: it will not be put back, unless its lease ends without `done`. */
   handedOut(queue: string, event: QueueEvent): void
+  /** Ends a lease. Returns whether the queue had it, and its time was not over. */
+  endLease(queue: string, lease: string, end: LeaseEnd): MaybePromise<boolean>
   /** Calls the listener when the queue may have an event. */
   onAvailable(queue: string, listener: () => void): MaybePromise<Unsubscribe>
 

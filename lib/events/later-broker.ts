@@ -1,6 +1,6 @@
 /** A broker that is opened when it is first used. */
 import type { MaybePromise } from '../base/maybe-promise.ts'
-import type { Broker, ChannelListener, ChannelRead, QueueEvent, SourceLimits, Unsubscribe } from './broker.ts'
+import type { Broker, ChannelListener, ChannelRead, LeaseEnd, QueueEvent, SourceLimits, Unsubscribe } from './broker.ts'
 
 /** The broker. A failed opening rejects, and is tried again at the next use. */
 export class LaterBroker implements Broker {
@@ -34,8 +34,8 @@ export class LaterBroker implements Broker {
     return (await this.#use()).push(queue, text, limits)
   }
 
-  async take(queue: string): Promise<QueueEvent | undefined> {
-    return (await this.#use()).take(queue)
+  async take(queue: string, leaseMs?: number): Promise<QueueEvent | undefined> {
+    return (await this.#use()).take(queue, leaseMs)
   }
 
   async putBack(queue: string, event: QueueEvent): Promise<void> {
@@ -44,6 +44,10 @@ export class LaterBroker implements Broker {
 
   handedOut(queue: string, event: QueueEvent): void {
     this.#opened?.handedOut(queue, event) // It is open: the event was taken.
+  }
+
+  async endLease(queue: string, lease: string, end: LeaseEnd): Promise<boolean> {
+    return (await this.#use()).endLease(queue, lease, end)
   }
 
   async onAvailable(queue: string, listener: () => void): Promise<Unsubscribe> {

@@ -7,8 +7,9 @@
  */
 import { performance } from 'node:perf_hooks'
 import { EventList } from './event-list.ts'
-import type { Broker, ChannelEvent, ChannelListener, ChannelRead, QueueEvent } from './broker.ts'
+import type { Broker, ChannelEvent, ChannelListener, ChannelRead, LeaseEnd, QueueEvent } from './broker.ts'
 import type { SourceLimits, Unsubscribe } from './broker.ts'
+import { Leases, newLease } from './leases.ts'
 
 type Synchronous<M> = M extends (...given: infer A) => infer R ? (...given: A) => Exclude<R, Promise<unknown>> : M
 
@@ -22,6 +23,7 @@ interface StoredChannelEvent extends ChannelEvent {
 interface StoredQueueEvent extends QueueEvent {
   readonly at: number
   left: number
+  lease: string | undefined
 }
 
 /** A channel or queue as persisted across a restart. */
@@ -82,6 +84,7 @@ export class LocalBroker implements SynchronousBroker {
   readonly #wallNow: () => number
   readonly #channels = new Map<string, ChannelStore>()
   readonly #queues = new Map<string, QueueStore>()
+  readonly #leases = new Leases<StoredQueueEvent>((queue, event) => this.putBack(queue, event))
   /** The highest id of the dropped channels. */
   #highestForgotten = 0
   dropped = 0
@@ -124,28 +127,44 @@ export class LocalBroker implements SynchronousBroker {
   push(name: string, text: string, limits: SourceLimits): void {
     const queue = this.#use(this.#queues, name)
     queue.limits = limits
-    queue.events.push({ text, at: queue.usedAt, left: 0 })
+    queue.events.push({ text, at: queue.usedAt, left: 0, lease: undefined })
     this.#trim(queue)
     for (const listener of queue.listeners) listener()
   }
 
-  take(name: string): QueueEvent | undefined {
+  take(name: string, leaseMs?: number): QueueEvent | undefined {
     const queue = this.#use(this.#queues, name)
     this.#trim(queue)
     const event = queue.events.shift()
-    if (event !== undefined) event.left = queue.events.length
+    if (event === undefined) return undefined
+    event.left = queue.events.length
+    if (leaseMs !== undefined) {
+      event.lease = newLease()
+      this.#leases.begin(event.lease, name, event, leaseMs)
+    }
     return event
   }
 
   putBack(name: string, event: QueueEvent): void {
     const queue = this.#use(this.#queues, name)
-    queue.events.unshift(event as StoredQueueEvent) // `take` returned it.
+    const stored = event as StoredQueueEvent // `take` returned it.
+    if (stored.lease !== undefined) this.#leases.end(stored.lease)
+    stored.lease = undefined
+    queue.events.unshift(stored)
     this.#trim(queue)
     for (const listener of queue.listeners) listener()
   }
 
-  /** No-op: taken events are not stored. */
+  /** No-op: taken events are not stored, but for those with a lease. */
   handedOut(): void {}
+
+  endLease(name: string, lease: string, end: LeaseEnd): boolean {
+    const event = this.#leases.find(lease, name)
+    if (event === undefined) return false
+    if (end === 'back') this.putBack(name, event)
+    else this.#leases.end(lease)
+    return true
+  }
 
   onAvailable(name: string, listener: () => void): Unsubscribe {
     return this.#use(this.#queues, name).addListener(listener)
@@ -168,8 +187,9 @@ export class LocalBroker implements SynchronousBroker {
     }
   }
 
-  /** Returns everything stored, to persist it across a restart. */
+  /** Returns everything stored, to persist it across a restart. It ends all leases: their events are available again. */
   contents(): KeptSource[] {
+    for (const [name, event] of this.#leases.all().reverse()) this.putBack(name, event) // The first taken is first again.
     this.sweep()
     const wallMs = this.#wallNow() - this.#now()
     const kept = (kind: KeptSource['kind'], stores: ReadonlyMap<string, ChannelStore | QueueStore>): KeptSource[] =>
@@ -190,12 +210,13 @@ export class LocalBroker implements SynchronousBroker {
       const firstId = lastId - events.length + 1
       // If the clock was set back, an event from the future counts as published now.
       events.forEach(({ text, at }, index) => {
-        store.events.push({ id: firstId + index, text, at: Math.min(now, at - wallMs), left: 0 })
+        store.events.push({ id: firstId + index, text, at: Math.min(now, at - wallMs), left: 0, lease: undefined })
       })
     }
   }
 
   close(): void {
+    this.#leases.close()
     this.#channels.clear()
     this.#queues.clear()
   }

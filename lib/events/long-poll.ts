@@ -9,7 +9,7 @@ import type { CoreContext as Context } from '../http/context.ts'
 import type { StreamReply } from '../http/reply.ts'
 import { ParkedReply, type EndReason } from '../http/parked.ts'
 import { after, type MaybePromise } from '../base/maybe-promise.ts'
-import type { ChannelRead } from './broker.ts'
+import { maxLeaseMs, type ChannelRead } from './broker.ts'
 import { Channel } from './channel.ts'
 import { readSince } from './cursor.ts'
 import { Follower } from './follow.ts'
@@ -17,7 +17,7 @@ import { Queue, QueuePoll } from './queue.ts'
 import { checkOptions, checkTimeout } from './source.ts'
 
 const defaultTimeoutSeconds = 30
-const optionNames = ['timeout_s', 'form']
+const optionNames = ['timeout_s', 'form', 'lease_s']
 
 /**
  * Makes the reply that waits for events.
@@ -32,13 +32,24 @@ export function longPoll(ctx: Context, source: Channel | Queue, options: LongPol
   const { form } = options
   if (source instanceof Channel) {
     if (form !== undefined && form !== 'cursor') throw wrongForm('cursor', form)
+    if (options.lease_s !== undefined) {
+      throw new TypeError(`Cannot open ${what}: lease_s is an option of queues: its source is a channel`)
+    }
     return new ChannelPoll(ctx, timeoutMs, source)
   }
   if (source instanceof Queue) {
     if (form !== undefined && form !== 'simple' && form !== 'typed') throw wrongForm('simple or typed', form)
-    return new QueuePoll(ctx, timeoutMs, source, form ?? 'simple')
+    return new QueuePoll(ctx, timeoutMs, source, form ?? 'simple', leaseOf(what, options.lease_s))
   }
   throw new TypeError(`Cannot open ${what}: its source must be a channel or a queue: it is of type ${typeof source}`)
+}
+
+/** Returns the option `lease_s` in milliseconds. */
+function leaseOf(what: string, seconds: unknown): number | undefined {
+  if (seconds === undefined) return undefined
+  if (typeof seconds === 'number' && seconds > 0 && seconds * 1000 <= maxLeaseMs) return seconds * 1000
+  const range = `a number of seconds above 0, at most ${maxLeaseMs / 1000}`
+  throw new TypeError(`Cannot open ${what}: lease_s must be ${range}: it is ${String(seconds)}`)
 }
 
 function wrongForm(allowed: string, form: unknown): TypeError {

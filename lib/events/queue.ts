@@ -9,7 +9,7 @@ import { ParkedReply, type EndReason } from '../http/parked.ts'
 import type { StreamReply } from '../http/reply.ts'
 import type { CoreContext as Context } from '../http/context.ts'
 import { after, type MaybePromise } from '../base/maybe-promise.ts'
-import type { QueueEvent, Unsubscribe } from './broker.ts'
+import type { LeaseEnd, QueueEvent, Unsubscribe } from './broker.ts'
 import { jsonReply } from './event-encoder.ts'
 import { Source, textOf } from './source.ts'
 
@@ -23,11 +23,14 @@ const emptyReplies = { simple: jsonReply('{"ok":true,"event":null}'), typed: jso
 export class QueuePoll extends ParkedReply {
   readonly #queue: Queue
   readonly #form: QueueForm
+  /** The time of the lease that its client gets with an event; undefined: none. */
+  readonly leaseMs: number | undefined
 
-  constructor(ctx: Context, timeoutMs: number, queue: Queue, form: QueueForm) {
+  constructor(ctx: Context, timeoutMs: number, queue: Queue, form: QueueForm, leaseMs: number | undefined) {
     super(ctx, timeoutMs)
     this.#queue = queue
     this.#form = form
+    this.leaseMs = leaseMs
   }
 
   get kind() {
@@ -50,8 +53,9 @@ export class QueuePoll extends ParkedReply {
   }
 
   /** Returns the reply for an event. */
-  answerWith({ text }: QueueEvent): StreamReply {
-    return jsonReply(this.#form === 'simple' ? `{"ok":true,"event":${text}}` : `{"type":"event","data":${text}}`)
+  answerWith({ text, lease }: QueueEvent): StreamReply {
+    const event = this.#form === 'simple' ? `"ok":true,"event":${text}` : `"type":"event","data":${text}`
+    return jsonReply(lease === undefined ? `{${event}}` : `{${event},"lease":"${lease}"}`)
   }
 
   /** Ends the wait with an event. Returns false if it is over or its client has disconnected: try the next one. */
@@ -90,13 +94,27 @@ export class Queue extends Source {
     return logRejection(`queue "${this.name}": an event was not pushed`, pushed)
   }
 
+  /**
+   * Reports that the work of an event is done, so that no other client gets it.
+   * @returns whether its lease was still valid, as a promise; false: another client gets the event, or has it
+   * @throws TypeError for a lease that is not a string, as a rejection
+   */
+  async done(lease: string): Promise<boolean> {
+    return this.#endLease(lease, 'done')
+  }
+
+  /** Gives an event back: the next client gets it. Returns and throws as `done` does. */
+  async back(lease: string): Promise<boolean> {
+    return this.#endLease(lease, 'back')
+  }
+
   // ---- for polls ----
 
   /** Returns a reply with an available event; undefined if there is none or other polls came first. */
   takeFor(waiter: QueuePoll): MaybePromise<StreamReply | undefined> {
     this.checkReach()
     if (this.#waiting.size > 0 || !isReachable(waiter)) return undefined
-    return after(this.#take(), (event) => {
+    return after(this.#take(waiter.leaseMs), (event) => {
       if (event === undefined) return undefined
       if (waiter.isOver || !isReachable(waiter)) return after(this.#putBack(event), () => undefined)
       this.#handedOut(event)
@@ -158,7 +176,9 @@ export class Queue extends Source {
   async #handOut(): Promise<void> {
     this.#handingOut = true
     try {
-      while (this.#mayHave && this.#first() !== undefined) await this.#takeAndDeliver()
+      for (let first = this.#first(); this.#mayHave && first !== undefined; first = this.#first()) {
+        await this.#takeAndDeliver(first.leaseMs)
+      }
     } catch (error) {
       this.retryLater(error)
     } finally {
@@ -166,20 +186,20 @@ export class Queue extends Source {
     }
   }
 
-  async #takeAndDeliver(): Promise<void> {
-    const event = await this.#take()
+  async #takeAndDeliver(leaseMs: number | undefined): Promise<void> {
+    const event = await this.#take(leaseMs)
     if (event === undefined) return
-    for (let waiter = this.#first(); waiter !== undefined; waiter = this.#first()) {
+    for (let waiter = this.#first(); waiter !== undefined && waiter.leaseMs === leaseMs; waiter = this.#first()) {
       this.#waiting.delete(waiter)
       if (waiter.deliver(event)) return this.#handedOut(event)
     }
-    await this.#putBack(event) // No client is left.
+    await this.#putBack(event) // No client is left, or the next one wants another lease.
   }
 
   /** Takes an event. An event announced in the meantime may be available afterwards. */
-  #take(): MaybePromise<QueueEvent | undefined> {
+  #take(leaseMs: number | undefined): MaybePromise<QueueEvent | undefined> {
     this.#mayHave = false
-    return after(this.services.broker.take(this.name), (event) => {
+    return after(this.services.broker.take(this.name, leaseMs), (event) => {
       if (event !== undefined && event.left > 0) this.#mayHave = true
       return event
     })
@@ -198,6 +218,13 @@ export class Queue extends Source {
 
   #putBack(event: QueueEvent): MaybePromise<void> {
     return this.services.broker.putBack(this.name, event)
+  }
+
+  #endLease(lease: unknown, end: LeaseEnd): MaybePromise<boolean> {
+    if (typeof lease !== 'string') {
+      throw new TypeError(`A lease of queue "${this.name}" must be a string: it is of type ${typeof lease}`)
+    }
+    return this.services.broker.endLease(this.name, lease, end)
   }
 }
 

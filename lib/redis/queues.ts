@@ -1,15 +1,18 @@
 /**
  * The queues of the Redis broker. One script pushes an event, one takes an event. A taken event stays in Redis under a
- * token until a client has received it, so no event is lost when a reply is.
+ * token until a client has received it, so no event is lost when a reply is. One with a lease stays there until it is
+ * reported as done. Leases end by the clock of the engine: each `take` looks for them, and so does a timer in each
+ * process that has seen one, since clients may wait for the event.
  */
 import { isJsonLine } from '../base/json-text.ts'
-import type { QueueEvent, SourceLimits, Unsubscribe } from '../events/broker.ts'
+import { maxLeaseMs, type LeaseEnd, type QueueEvent, type SourceLimits, type Unsubscribe } from '../events/broker.ts'
+import { newLease } from '../events/leases.ts'
 import { eventText, limitArguments, type BrokerContext } from './broker-context.ts'
 import { answered, RedisUnknownOutcomeError } from './errors.ts'
 import { createQueueScripts } from './queue-scripts.ts'
 import { decoded, encoded, integerIn, listIn, textIn, type Reply } from './reply.ts'
 
-/** A taken event. Its token is the tag of the call that took it. */
+/** A taken event. Its token is its lease, or the tag of the call that took it. */
 interface TakenEvent extends QueueEvent {
   readonly token: string
 }
@@ -22,6 +25,8 @@ export class RedisQueues {
   readonly #pushed = new Set<string>()
   /** Tokens of events to put back as soon as the server is available, in the order of taking, with their queues. */
   readonly #toRestore = new Map<string, string>()
+  /** By queue: looks for leases that are over. */
+  readonly #timers = new Map<string, NodeJS.Timeout>()
   readonly #stopWatching: () => void
   dropped = 0
 
@@ -41,9 +46,9 @@ export class RedisQueues {
     })
   }
 
-  async take(name: string): Promise<QueueEvent | undefined> {
+  async take(name: string, leaseMs?: number): Promise<QueueEvent | undefined> {
     for (;;) {
-      const event = await this.#run('an event', (token) => this.#take(name, token))
+      const event = await this.#run('an event', (tag) => this.#take(name, tag, leaseMs))
       if (event !== 'damaged') return event
       this.dropped += 1
       this.#context.onProblem(`queue "${name}": an event in the shared engine is damaged and was dropped`)
@@ -51,12 +56,23 @@ export class RedisQueues {
   }
 
   /** Puts an event back. When the server is away, this happens once it is back. */
-  putBack(name: string, event: QueueEvent): Promise<void> {
-    const { token } = event as TakenEvent // Callers pass what take() returned.
-    return this.#run('an event', () => this.#restore(name, token))
+  async putBack(name: string, event: QueueEvent): Promise<void> {
+    const { token, lease } = event as TakenEvent // Callers pass what take() returned.
+    if (lease !== undefined) await this.endLease(name, lease, 'back')
+    else await this.#run('an event', () => this.#restore(name, token))
+  }
+
+  /** Ends a lease. When this fails, its time ends it. */
+  async endLease(name: string, lease: string, end: LeaseEnd): Promise<boolean> {
+    const values = [this.#pubSubOf(name), encoded(lease), end]
+    const run = (): Promise<Reply> => this.#scripts.endLease.run(this.#keysOf(name), ...values)
+    const [isEnded, dropped] = listIn(await this.#run('an event', run))
+    this.dropped += integerIn(dropped)
+    return integerIn(isEnded) === 1
   }
 
   handedOut(name: string, event: QueueEvent): void {
+    if (event.lease !== undefined) return
     this.#forget(name, (event as TakenEvent).token) // Returned by take(), too.
   }
 
@@ -75,6 +91,8 @@ export class RedisQueues {
   /** Puts back the events that are due. When the server is away, they expire there within a day. */
   async close(): Promise<void> {
     this.#stopWatching()
+    for (const timer of this.#timers.values()) clearTimeout(timer)
+    this.#timers.clear()
     this.#restorePending()
     await this.#context.calls.settled()
   }
@@ -84,20 +102,38 @@ export class RedisQueues {
     redis.command('HDEL', this.#takenKeyOf(name, calls.process), token).catch(() => {}) // If this fails, it expires.
   }
 
-  async #take(name: string, token: string): Promise<TakenEvent | 'damaged' | undefined> {
+  async #take(name: string, tag: string, leaseMs: number | undefined): Promise<TakenEvent | 'damaged' | undefined> {
+    const lease = leaseMs === undefined ? undefined : newLease()
+    const token = lease ?? tag
     try {
       const keys = [...this.#keysOf(name), this.#takenKeyOf(name, this.#context.calls.process)]
-      const [dropped, left, event] = listIn(await this.#scripts.take.run(keys, token))
+      const values = [token, leaseMs === undefined ? 0 : Math.ceil(leaseMs * 1000)]
+      const [dropped, left, nextLeaseUs, event] = listIn(await this.#scripts.take.run(keys, ...values))
       this.dropped += integerIn(dropped)
+      this.#watchLeases(name, integerIn(nextLeaseUs))
       if (event === undefined) return undefined
       const text = textOf(event)
-      if (text !== undefined) return { text, left: integerIn(left), token }
-      this.#forget(name, token)
+      if (text !== undefined) return { text, left: integerIn(left), token, lease }
+      if (lease === undefined) this.#forget(name, token)
+      else await this.endLease(name, lease, 'done')
       return 'damaged'
     } catch (error) {
-      if (error instanceof RedisUnknownOutcomeError) this.#toRestore.set(token, name)
+      // If it was taken with a lease, that ends.
+      if (error instanceof RedisUnknownOutcomeError && lease === undefined) this.#toRestore.set(token, name)
       throw error
     }
+  }
+
+  /** @param nextUs when the next lease ends, in microseconds; negative: there is none */
+  #watchLeases(name: string, nextUs: number): void {
+    clearTimeout(this.#timers.get(name))
+    this.#timers.delete(name)
+    if (nextUs < 0) return
+    const look = (): void => {
+      this.#timers.delete(name)
+      this.#sweep(name).catch(() => {}) // The next take looks, too.
+    }
+    this.#timers.set(name, setTimeout(look, Math.min(Math.ceil(nextUs / 1000), maxLeaseMs)).unref())
   }
 
   async #restore(name: string, token: string): Promise<void> {
@@ -122,8 +158,10 @@ export class RedisQueues {
   }
 
   async #sweep(name: string): Promise<void> {
-    const [dropped, left] = listIn(await this.#run('a sweep', () => this.#scripts.sweep.run(this.#keysOf(name))))
+    const run = (): Promise<Reply> => this.#scripts.sweep.run(this.#keysOf(name), this.#pubSubOf(name))
+    const [dropped, left, nextLeaseUs] = listIn(await this.#run('a sweep', run))
     this.dropped += integerIn(dropped)
+    this.#watchLeases(name, integerIn(nextLeaseUs))
     if (integerIn(left) === 0) this.#pushed.delete(name)
   }
 
@@ -133,9 +171,10 @@ export class RedisQueues {
     return calls.run((tag) => answered(what, work(tag), onProblem))
   }
 
-  #keysOf(name: string): [events: string, limits: string] {
-    const { prefix } = this.#context
-    return [`${prefix}queue:${encoded(name)}`, `${prefix}queue-limits:${encoded(name)}`]
+  #keysOf(name: string): string[] {
+    return ['queue', 'queue-limits', 'queue-leased', 'queue-leases'].map((kind) => {
+      return `${this.#context.prefix}${kind}:${encoded(name)}`
+    })
   }
 
   #takenKeyOf(name: string, process: string): string {

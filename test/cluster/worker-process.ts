@@ -76,6 +76,7 @@ function remoteWorker(peer: Peer, control: Peer): RemoteWorker {
     subscribe: (channel, listener) => subscribe('channel', channel, listener),
     push: ask('push'),
     take: ask('take'),
+    endLease: ask('endLease'),
     putBack: ask('putBack'),
     handedOut: () => {},
     onAvailable: (queue, listener) => subscribe('queue', queue, () => listener()),

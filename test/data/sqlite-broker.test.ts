@@ -10,6 +10,7 @@ import { silentLogger } from '../../lib/log/logger.ts'
 import { describeBroker, textOf } from '../events/broker-conformance.ts'
 import { hasSqlite, rowsOf, withDatabase } from '../support/sqlite.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
+import { until } from '../support/until.ts'
 import { limitPages, stopClock } from './support.ts'
 
 const hourMs = 3_600_000
@@ -230,6 +231,29 @@ describe('queues in SQLite', () => {
       assert.deepEqual([event.text, event.left], ['2', 4])
       assert.deepEqual(await second.drain(), ['3', '4', '5', '6'])
       assert.equal(second.broker.dropped, 0)
+    })
+  }
+
+  for (const end of ['restart', 'crash'] as const) {
+    it(`keep leases over a ${end}, until they are done or over`, async (t) => {
+      const first = await begin(t)
+      for (const text of ['1', '2', '3']) await first.push(text)
+      const lease = async (ms: number) => {
+        const event = await first.broker.take('q', ms)
+        assert.ok(event?.lease !== undefined)
+        first.broker.handedOut('q', event)
+        return event.lease
+      }
+      const [long, brief] = [await lease(60_000), await lease(10)]
+      const second = await first[end]()
+      await until(async () => {
+        const event = await second.broker.take('q')
+        return event?.text === '2' // It comes when its lease is over, before or after '3'.
+      })
+      assert.equal(await second.broker.endLease('q', brief, 'done'), false)
+      assert.equal(await second.broker.endLease('q', long, 'done'), true)
+      const third = await second.restart()
+      assert.ok(!(await third.drain()).includes('1'))
     })
   }
 

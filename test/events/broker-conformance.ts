@@ -271,6 +271,134 @@ export function describeBroker(name: string, make: (clocks: BrokerClocks) => Bro
     })
   })
 
+  describe(`${name}: leases`, () => {
+    const keep = { maxEvents: 10, maxAgeMs: 60_000 }
+
+    async function beginLeases() {
+      const begun = await begin()
+      const { broker, clock } = begun
+      const push = (text: string) => broker.push('q', text, keep)
+      const leased = async (leaseMs = 60_000, queue = 'q') => {
+        const event = await broker.take(queue, leaseMs)
+        if (event !== undefined) broker.handedOut(queue, event)
+        return { text: event?.text, lease: event?.lease ?? '' }
+      }
+      /** Returns the event that is taken when the time of a lease of 100 ms is over. */
+      const takeLater = async () => {
+        clock.time += 100
+        let text: string | undefined
+        await until(async () => (text = await begun.take()) !== undefined)
+        return text
+      }
+      return { ...begun, push, leased, takeLater }
+    }
+
+    it('keep an event from others until it is done', async () => {
+      const { broker, push, leased, take } = await beginLeases()
+      await push('1')
+      const { text, lease } = await leased()
+      assert.equal(text, '1')
+      assert.match(lease, /^[\w-]{22}$/)
+      assert.equal(await take(), undefined)
+      assert.equal(await broker.endLease('q', lease, 'done'), true)
+      assert.equal(await broker.endLease('q', lease, 'done'), false, 'it is known no more')
+      assert.equal(await broker.endLease('q', lease, 'back'), false)
+      assert.equal(await take(), undefined)
+      assert.equal(broker.dropped, 0)
+    })
+
+    it('that are given back make the event the next', async () => {
+      const { broker, push, leased, take } = await beginLeases()
+      for (const text of ['1', '2', '3']) await push(text)
+      const [first, second] = [await leased(), await leased()]
+      assert.notEqual(first.lease, second.lease)
+      assert.equal(await broker.endLease('q', first.lease, 'back'), true)
+      assert.equal(await broker.endLease('q', first.lease, 'done'), false)
+      assert.deepEqual([await take(), await take(), await take()], ['1', '3', undefined])
+    })
+
+    it('that are over make the event available, and end no more', async () => {
+      const { broker, push, leased, take, takeLater } = await beginLeases()
+      await push('1')
+      const { lease } = await leased(100)
+      assert.equal(await takeLater(), '1')
+      assert.equal(await broker.endLease('q', lease, 'done'), false)
+      assert.equal(await broker.endLease('q', lease, 'back'), false)
+      assert.equal(await take(), undefined)
+    })
+
+    it('that are over call the listeners of the queue', async () => {
+      const { broker, clock, push, leased, take } = await beginLeases()
+      await push('1')
+      await leased(100)
+      let calls = 0
+      await broker.onAvailable('q', () => (calls += 1))
+      assert.equal(await take(), undefined)
+      calls = 0
+      clock.time += 100
+      await until(() => calls > 0)
+      assert.equal(await take(), '1')
+      await push('2')
+      const { lease } = await leased()
+      calls = 0
+      await broker.endLease('q', lease, 'back')
+      await until(() => calls > 0)
+    })
+
+    it('end with putBack', async () => {
+      const { broker, clock, push, take } = await beginLeases()
+      await push('1')
+      const event = await broker.take('q', 100)
+      assert.ok(event?.lease !== undefined)
+      await broker.putBack('q', event)
+      assert.equal(await broker.endLease('q', event.lease, 'done'), false)
+      assert.equal(await take(), '1')
+      await push('2')
+      await broker.take('q', 100) // Its lease ends after that of the first would have ended.
+      clock.time += 100
+      await until(async () => (await take()) === '2')
+      assert.equal(await take(), undefined)
+    })
+
+    it('are of one queue, and unknown ones end nothing', async () => {
+      const { broker, push, leased, take } = await beginLeases()
+      await push('1')
+      const { lease } = await leased()
+      for (const wrong of ['', 'x', `${lease}x`, '\ud800', '__proto__']) {
+        assert.equal(await broker.endLease('q', wrong, 'done'), false, wrong)
+      }
+      assert.equal(await broker.endLease('other', lease, 'done'), false)
+      assert.equal(await broker.endLease('q', lease, 'back'), true)
+      assert.equal(await take(), '1')
+    })
+
+    it('end once, whoever asks', async () => {
+      const { broker, push, leased, take } = await beginLeases()
+      await push('1')
+      const { lease } = await leased()
+      const ends = await Promise.all(Array.from({ length: 20 }, (_, at) => broker.endLease('q', lease, at % 2 ? 'done' : 'back')))
+      assert.equal(ends.filter((isEnded) => isEnded).length, 1)
+      assert.equal(await take(), ends.indexOf(true) % 2 === 0 ? '1' : undefined)
+    })
+
+    it('take no part in the limits, and the age of an event that comes back counts', async () => {
+      const { broker, clock, leased, take } = await beginLeases()
+      const two = { maxEvents: 2, maxAgeMs: 1000 }
+      for (const text of ['1', '2']) await broker.push('q', text, two)
+      const { lease } = await leased()
+      await broker.push('q', '3', two)
+      assert.equal(broker.dropped, 0)
+      await broker.endLease('q', lease, 'back')
+      assert.equal(broker.dropped, 1)
+      assert.equal(await take(), '2')
+      const last = await leased()
+      clock.time += 1000
+      await broker.endLease('q', last.lease, 'back')
+      assert.equal(await take(), undefined)
+      assert.equal(broker.dropped, 2)
+    })
+  })
+
   describe(`${name}: its end`, () => {
     it('keeps names in use and drops those unused for long', async () => {
       const { broker, clock, publish, push, take } = await begin()

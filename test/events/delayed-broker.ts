@@ -2,6 +2,7 @@ import type {
   Broker,
   ChannelListener,
   ChannelRead,
+  LeaseEnd,
   QueueEvent,
   SourceLimits,
   Unsubscribe,
@@ -68,8 +69,12 @@ export class DelayedBroker implements Broker {
     return this.#later('push', () => this.#inner.push(queue, text, limits))
   }
 
-  take(queue: string): Promise<QueueEvent | undefined> {
-    return this.#later('take', () => this.#inner.take(queue))
+  take(queue: string, leaseMs?: number): Promise<QueueEvent | undefined> {
+    return this.#later('take', () => this.#inner.take(queue, leaseMs))
+  }
+
+  endLease(queue: string, lease: string, end: LeaseEnd): Promise<boolean> {
+    return this.#later('endLease', () => this.#inner.endLease(queue, lease, end))
   }
 
   putBack(queue: string, event: QueueEvent): Promise<void> {

@@ -19,6 +19,8 @@ const actions = {
   '/queue-now': ask({ timeout_s: 0 }),
   '/typed': ask({ form: 'typed' }),
   '/typed-now': ask({ form: 'typed', timeout_s: 0 }),
+  '/leased': ask({ lease_s: 60 }),
+  '/leased-briefly': ask({ form: 'typed', lease_s: 0.1 }),
 }
 
 async function begin(t: TestContext, options: EventServerOptions = {}) {
@@ -306,6 +308,40 @@ describe('a long poll of a queue', () => {
     assert.deepEqual((await waiting).text, '{"ok":true,"event":"late"}')
   })
 
+  withEachBroker('gives a lease, and the event to the next client unless it is reported as done', async (t, options) => {
+    const { get, held, queue } = await begin(t, options)
+    await queue.push(1)
+    await queue.push(2)
+    const first = (await get('/leased')).json() as { lease: string }
+    assert.deepEqual(first, { ok: true, event: 1, lease: first.lease })
+    const waiting = get('/leased-briefly')
+    const second = (await waiting).json() as { lease: string }
+    assert.deepEqual(second, { type: 'event', data: 2, lease: second.lease })
+    assert.deepEqual([await queue.done(first.lease), await queue.done(first.lease)], [true, false])
+    const next = get('/leased') // Its event comes when the lease is over.
+    const third = (await next).json() as { lease: string }
+    assert.deepEqual(third, { ok: true, event: 2, lease: third.lease })
+    assert.deepEqual([await queue.done(second.lease), await queue.back(second.lease)], [false, false])
+    const waitsWithoutLease = get('/queue')
+    await held(1)
+    assert.equal(await queue.back(third.lease), true)
+    assert.equal((await waitsWithoutLease).text, '{"ok":true,"event":2}')
+    await assert.rejects(queue.done(5 as never), /A lease of queue "q" must be a string: it is of type number/)
+  })
+
+  withEachBroker('gives each waiting client the lease that its poll asks for', async (t, options) => {
+    const { get, held, queue } = await begin(t, options)
+    const waiting: Promise<Answer>[] = []
+    for (const path of ['/queue', '/leased', '/queue']) {
+      waiting.push(get(path))
+      await held(waiting.length)
+    }
+    await Promise.all([queue.push(1), queue.push(2), queue.push(3)])
+    const answers = (await Promise.all(waiting)).map((answer) => answer.json() as { event: number; lease?: string })
+    assert.deepEqual(answers.map(({ event }) => event), [1, 2, 3])
+    assert.deepEqual(answers.map(({ lease }) => lease === undefined), [true, false, true])
+  })
+
   withEachBroker('returns available events with a timeout of 0', async (t, options) => {
     const { get, queue, channel } = await begin(t, options)
     await queue.push(1)
@@ -431,7 +467,12 @@ describe('the options of a long poll', () => {
       ['channel', { timeout_s: '5' }, /timeout_s must be a number of seconds from 0: it is 5/],
       ['channel', { form: 'simple' }, /for this source the form must be cursor: it is simple/],
       ['queue', { form: 'cursor' }, /for this source the form must be simple or typed: it is cursor/],
-      ['queue', { timeout: 5 }, /there is no option "timeout": there are timeout_s, form/],
+      ['queue', { timeout: 5 }, /there is no option "timeout": there are timeout_s, form, lease_s/],
+      ['channel', { lease_s: 5 }, /lease_s is an option of queues: its source is a channel/],
+      ['queue', { lease_s: 0 }, /lease_s must be a number of seconds above 0, at most 86400: it is 0/],
+      ['queue', { lease_s: 86_401 }, /it is 86401/],
+      ['queue', { lease_s: NaN }, /it is NaN/],
+      ['queue', { lease_s: '5' }, /it is 5/],
       ['queue', null, /the options must be an object: they are null/],
       ['queue', 5, /the options must be an object: they are 5/],
     ]

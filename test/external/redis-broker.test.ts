@@ -191,6 +191,42 @@ describe('a broker over Redis', () => {
     assert.equal(await takeText(a), '4')
   })
 
+  it('gives leased events to other processes, the first to end before all that wait, and leaves no trace of done ones', async (t) => {
+    const { server, a, b } = await begin(t)
+    for (const text of ['1', '2', '3', '4']) await a.push('q', text, limits)
+    const [second, first] = [await a.take('q', 200), await a.take('q', 100)]
+    assert.deepEqual([second?.text, first?.text], ['1', '2'])
+    assert.deepEqual([await takeText(b), await takeText(b), await takeText(b)], ['3', '4', undefined])
+    await a.close() // Its timers end with it: those of others remain.
+    const texts: (string | undefined)[] = []
+    const leases: string[] = []
+    await until(async () => {
+      const event = await b.take('q', 60_000)
+      if (event?.lease !== undefined) leases.push(event.lease)
+      if (event !== undefined) texts.push(event.text)
+      return texts.length === 2
+    })
+    assert.deepEqual(texts, ['2', '1'])
+    const left = async (): Promise<string[]> => (await server.ask('KEYS', '*lease*')).split('\n').sort()
+    assert.deepEqual(await left(), ['svc:queue-leased:q', 'svc:queue-leases:q'])
+    for (const key of await left()) assert.ok(Number(await server.ask('PTTL', key)) > 86_400_000)
+    for (const lease of leases) assert.equal(await b.endLease('q', lease, 'done'), true)
+    assert.deepEqual(await left(), [''])
+  })
+
+  it('calls the listeners of every process when a lease is over', async (t) => {
+    const { a, b } = await begin(t)
+    let calls = 0
+    await b.onAvailable('q', () => (calls += 1))
+    await a.push('q', '1', limits)
+    await a.take('q', 300)
+    assert.equal(await takeText(b), undefined)
+    await a.close()
+    calls = 0
+    await until(() => calls > 0)
+    assert.equal(await takeText(b), '1')
+  })
+
   it('needs no more rights than docs/security.md grants', async (t) => {
     const { server, a } = await begin(t)
     const rights = /`(~svc:\*[^`]+)`/.exec(readPage('docs/security.md').prose)?.[1] ?? ''
@@ -203,6 +239,14 @@ describe('a broker over Redis', () => {
     assert.equal((await broker.read('c', 0)).events.length, 1)
     await broker.push('q', '1', limits)
     await broker.putBack('q', (await broker.take('q')) as QueueEvent)
+    for (const end of ['back', 'done'] as const) {
+      const { lease } = (await broker.take('q', 1000)) as QueueEvent
+      assert.equal(await broker.endLease('q', lease ?? '', end), true)
+    }
+    await broker.push('q', '1', limits)
+    await broker.take('q', 1)
+    await until(async () => (await broker.take('q')) !== undefined)
+    await broker.push('q', '1', limits)
     await broker.sweep()
     await broker.close()
     assert.equal(await takeText(a), '1')
@@ -372,9 +416,10 @@ describe('an event in transit', () => {
     const { server, a } = await begin(t)
     await a.push('q', '1', limits)
     const { take, restore } = createQueueScripts(openRedis(t, server.url))
-    const keys = ['svc:queue:q', 'svc:queue-limits:q', 'svc:queue-taken:p:q']
+    const kinds = ['queue', 'queue-limits', 'queue-leased', 'queue-leases', 'queue-taken:p']
+    const keys = kinds.map((kind) => `svc:${kind}:q`)
     assert.equal(await restore.run(keys, 'svc:0:queue:q', 'token'), 0)
-    assert.deepEqual(await take.run(keys, 'token'), [0, 0])
+    assert.deepEqual(await take.run(keys, 'token', 0), [0, 0, -1])
     assert.equal(await takeText(a), '1')
   })
 
