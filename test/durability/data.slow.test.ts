@@ -21,14 +21,14 @@ describe('a server that is killed', () => {
   if (!hasSqlite) return
   for (const processes of [1, 3]) {
     it(`does each job at least once, with ${processes} processes`, async (t) => {
-      const seen = await killWhileJobsRun(t, { kills: 10, jobs: 2000, processes, seed: 41 })
+      const seen = await killWhileJobsRun(t, { kills: 10, jobs: 2000, processes, nodes: 0, seed: 41 })
       t.diagnostic(JSON.stringify(seen))
       assert.ok(seen.acknowledged > 500, String(seen.acknowledged))
       assert.equal(seen.lost, 0)
     })
 
     it(`delivers each durable event once and in order, with ${processes} processes`, async (t) => {
-      const seen = await killWhileEventsPass(t, { kills: 10, events: 2000, processes, seed: 41 })
+      const seen = await killWhileEventsPass(t, { kills: 10, events: 2000, processes, nodes: 0, seed: 41 })
       t.diagnostic(JSON.stringify(seen))
       assert.ok(seen.acknowledged > 500, String(seen.acknowledged))
       assert.deepEqual([seen.lost, seen.twice, seen.outOfOrder, seen.gaps], [0, 0, 0, 0])

@@ -1,20 +1,17 @@
 /**
- * A server whose durable channel gets events while it, or one of its workers, is killed again and again. A client that
+ * Servers whose durable channel gets events while they are killed again and again. A client that
  * continues from its cursor must get every event that was acknowledged, in order and without a gap.
  */
 import type { TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { applicationFolder } from '../support/application-folder.ts'
-import { launch, type Launched } from '../support/launch.ts'
 import { Seeded } from '../support/seeded.ts'
+import { KilledServers, type Serving } from './killed-servers.ts'
 
-export interface EventsRun {
+export interface EventsRun extends Serving {
   /** How often something is killed. */
   readonly kills: number
   /** The number of events that are published, in all. */
   readonly events: number
-  /** `server.processes`: with several, every other kill ends one worker. */
-  readonly processes: number
   readonly seed: number
 }
 
@@ -58,32 +55,25 @@ export const eventFiles = {
 /** Runs it. */
 export async function killWhileEventsPass(t: Pick<TestContext, 'after'>, run: EventsRun): Promise<EventsSeen> {
   const seeded = new Seeded(run.seed)
-  const folder = applicationFolder(eventFiles, { 'app.env': 'dev', 'dev.watch': false, 'server.processes': run.processes })
+  const servers = await KilledServers.create(t, run, eventFiles)
   const acknowledged = new Map<number, number>()
   const received: number[] = []
-  let server: Launched | undefined
-  let base = ''
   let sent = 0
   let gaps = 0
   let cursor = 0
   let isDone = false
-  const ensureServer = async (): Promise<void> => {
-    if (server !== undefined) return
-    server = launch(t, ['start'], { cwd: folder })
-    base = await server.listening()
-  }
   const publishTo = async (to: number): Promise<void> => {
     while (sent < to) {
       const first = sent
       sent += batch
-      const ids = await ask<{ ids: number[] }>(`${base}/publish?first=${first}`)
+      const ids = await ask<{ ids: number[] }>(`${servers.base}/publish?first=${first}`)
       ids?.ids.forEach((id, at) => acknowledged.set(id, first + at))
-      if (ids === undefined && server === undefined) return
+      if (ids === undefined && servers.areDown) return
     }
   }
   const follow = async (): Promise<void> => {
     while (!isDone) {
-      const answer = await ask<Answer>(`${base}/poll?since=${cursor}`)
+      const answer = await ask<Answer>(`${servers.base}/poll?since=${cursor}`)
       if (answer === undefined) {
         await delay(5)
         continue
@@ -93,22 +83,16 @@ export async function killWhileEventsPass(t: Pick<TestContext, 'after'>, run: Ev
       cursor = answer.last_id
     }
   }
-  await ensureServer()
+  await servers.start()
   const following = follow()
   for (let kill = 1; kill <= run.kills; kill += 1) {
-    await ensureServer()
+    await servers.start()
     const publishing = publishTo(Math.round((run.events * kill) / run.kills))
     await delay(seeded.integer(300))
-    if (run.processes > 1 && kill % 2 === 0) await killWorker(base)
-    else {
-      const killed: Launched | undefined = server
-      server = undefined
-      killed?.child.kill('SIGKILL')
-      await killed?.ended
-    }
+    await servers.killNext()
     await publishing
   }
-  await ensureServer()
+  await servers.start()
   await publishTo(run.events)
   const last = Math.max(...acknowledged.keys())
   for (const end = Date.now() + 60_000; cursor < last && Date.now() < end;) await delay(20)
@@ -133,13 +117,5 @@ async function ask<T>(url: string): Promise<T | undefined> {
     return response.status === 200 ? ((await response.json()) as T) : undefined
   } catch {
     return undefined
-  }
-}
-
-async function killWorker(base: string): Promise<void> {
-  try {
-    process.kill(Number(await (await fetch(`${base}/pid`)).text()), 'SIGKILL')
-  } catch {
-    // It is being replaced.
   }
 }

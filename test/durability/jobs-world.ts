@@ -1,23 +1,20 @@
 /**
- * A server whose jobs are enqueued while it, or one of its workers, is killed again and again. Afterwards each job that
- * was acknowledged must have been done at least once.
+ * Servers whose jobs are enqueued while they are killed again and again. Afterwards each job that was acknowledged must
+ * have been done at least once.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { writeFiles } from '../support/application.ts'
-import { applicationFolder } from '../support/application-folder.ts'
-import { launch, type Launched } from '../support/launch.ts'
 import { Seeded } from '../support/seeded.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
+import { KilledServers, type Serving } from './killed-servers.ts'
 
-export interface JobsRun {
+export interface JobsRun extends Serving {
   /** How often something is killed. */
   readonly kills: number
   /** The number of jobs that are enqueued, in all. */
   readonly jobs: number
-  /** `server.processes`: with several, every other kill ends one worker. */
-  readonly processes: number
   readonly seed: number
 }
 
@@ -33,7 +30,7 @@ export interface JobsSeen {
 }
 
 const batch = 50
-const files = {
+const filesOf = (done: string) => ({
   'jobs/work.json': [{ name: 'work', action: 'work.mjs' }],
   'routes/add.json': [
     { name: 'add', url: '/add', action: 'work.mjs@add' },
@@ -41,10 +38,9 @@ const files = {
   ],
   'work.mjs': `
     import { appendFileSync } from 'node:fs'
-    const file = new URL('done.txt', import.meta.url)
     export default async ({ data }) => {
       await new Promise(setImmediate)
-      appendFileSync(file, data + '\\n')
+      appendFileSync(${JSON.stringify(done)}, data + '\\n')
     }
     export const add = async ({ query, enqueue }) => {
       const first = Number(query.get('first'))
@@ -52,65 +48,52 @@ const files = {
       return 'ok'
     }
     export const pid = () => String(process.pid)`,
-}
+})
 
 /** Runs it. */
 export async function killWhileJobsRun(t: Pick<TestContext, 'after'>, run: JobsRun): Promise<JobsSeen> {
   const seeded = new Seeded(run.seed)
-  const config = { 'app.env': 'dev', 'dev.watch': false, 'server.processes': run.processes }
-  const folder = applicationFolder({}, config)
-  writeFiles(folder, { ...files, 'done.txt': '' })
+  const doneFile = join(temporaryFolder(), 'done.txt')
+  const servers = await KilledServers.create(t, run, filesOf(doneFile))
   const acknowledged: number[] = []
-  let server: Launched | undefined
-  let base = ''
   let sent = 0
-  const ensureServer = async (): Promise<void> => {
-    if (server !== undefined) return
-    server = launch(t, ['start'], { cwd: folder })
-    base = await server.listening()
-  }
   const addBatches = async (to: number): Promise<void> => {
     while (sent < to) {
       const first = sent
       sent += batch
       try {
-        const answer = await fetch(`${base}/add?first=${first}&count=${batch}`)
+        const answer = await fetch(`${servers.base}/add?first=${first}&count=${batch}`)
         if (answer.status === 200) for (let at = 0; at < batch; at += 1) acknowledged.push(first + at)
       } catch {
-        return // The server was killed.
+        if (servers.areDown) return
       }
     }
   }
   for (let kill = 1; kill <= run.kills; kill += 1) {
-    await ensureServer()
+    await servers.start()
     const adding = addBatches(Math.round((run.jobs * kill) / run.kills))
     await new Promise((resolve) => setTimeout(resolve, seeded.integer(300)))
-    const isWorker = run.processes > 1 && kill % 2 === 0
-    if (isWorker) await killWorker(base)
-    else {
-      server?.child.kill('SIGKILL')
-      await server?.ended
-      server = undefined
-    }
+    await servers.killNext()
     await adding
   }
-  await ensureServer()
+  await servers.start()
   await addBatches(run.jobs)
   let dead = 0
   await until(async () => {
-    const { names, jobs } = (await (await fetch(`${base}/svc-jobs?format=json&state=dead`)).json()) as {
-      names: { waiting: number; running: number }[]
-      jobs: { id: string }[]
+    const { base } = servers
+    const { names = [], jobs = [] } = (await (await fetch(`${base}/svc-jobs?format=json&state=dead`)).json()) as {
+      names?: { waiting: number; running: number }[]
+      jobs?: { id: string }[]
     }
     for (const { id } of jobs) {
       await fetch(`${base}/svc-jobs/retry`, { method: 'POST', body: JSON.stringify({ id }) })
       dead += 1
     }
-    return jobs.length === 0 && names.every(({ waiting, running }) => waiting + running === 0)
+    return jobs.length === 0 && names.length > 0 && names.every(({ waiting, running }) => waiting + running === 0)
   })
-  server?.child.kill('SIGKILL')
+  await servers.killAll()
   const done = new Map<number, number>()
-  for (const line of readFileSync(join(folder, 'done.txt'), 'utf8').split('\n')) {
+  for (const line of readFileSync(doneFile, 'utf8').split('\n')) {
     if (line !== '') done.set(Number(line), (done.get(Number(line)) ?? 0) + 1)
   }
   return {
@@ -118,13 +101,5 @@ export async function killWhileJobsRun(t: Pick<TestContext, 'after'>, run: JobsR
     lost: acknowledged.filter((number) => !done.has(number)).length,
     twice: [...done.values()].filter((times) => times > 1).length,
     dead,
-  }
-}
-
-async function killWorker(base: string): Promise<void> {
-  try {
-    process.kill(Number(await (await fetch(`${base}/pid`)).text()), 'SIGKILL')
-  } catch {
-    // It is being replaced.
   }
 }
