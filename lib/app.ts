@@ -470,7 +470,7 @@ class Server implements App {
       jobs: () => jobs.current,
       nodes: this.#worker?.nodes ?? this.#node,
       worker: this.#worker,
-      scrypt: builtIn.scrypt,
+      keyDerivation: builtIn.keyDerivation,
     })
   }
 

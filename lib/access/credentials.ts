@@ -7,7 +7,7 @@ import { hashPassword, normalPassword } from './password.ts'
 /** The credentials: the keys `admin.user`, `admin.password` and `admin.secret`. */
 export interface AdminCredentials {
   readonly user: string
-  /** The hash of the password: MD5 in hex, or a text that begins with `scrypt`. */
+  /** The hash of the password: MD5 in hex, or a hardened hash. */
   readonly password: string
   /** Signs the cookie; if it is empty, no cookie is valid. */
   readonly secret: string

@@ -9,7 +9,8 @@ import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { checkSetup, makeCredentials, type SetupInput } from '../access/credentials.ts'
-import { fileToWrite, type LoadedConfig } from '../config/load.ts'
+import { errorOfValues, fileToWrite, type LoadedConfig } from '../config/load.ts'
+import { md5Problem } from '../config/together.ts'
 import { saveConfig } from '../config/save.ts'
 import type { Config } from '../config/table.ts'
 import { exitStatus, isFileError, textOfFileError } from '../process/process.ts'
@@ -30,7 +31,8 @@ const notThreeLines = 'Standard input must have three lines: the name, the passw
  * Prompts for a name and a password and saves them.
  * @param file the configuration file; a missing one, or a missing local one, is created with mode 0600
  * @param load reads that file; rejects with ConfigError
- * @returns the exit status: 0 saved, 1 cancelled or not saved, 2 the answers break a rule, 78 wrong configuration
+ * @returns the exit status: 0 saved, 1 cancelled or not saved, 2 the answers break a rule, 78 wrong configuration, or
+ *   the crypto library refuses MD5
  */
 export async function passwd(
   file: string,
@@ -39,7 +41,10 @@ export async function passwd(
 ): Promise<number> {
   let config: Config
   try {
-    config = (await load()).config
+    const loaded = await load()
+    const problem = md5Problem(loaded.config)
+    if (problem !== undefined) throw errorOfValues(loaded, [problem])
+    config = loaded.config
   } catch (error) {
     if (!isFileError(error)) throw error
     streams.problem(textOfFileError(error))

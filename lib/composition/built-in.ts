@@ -1,7 +1,7 @@
 /** The built-in middleware, and the members that its groups add to the context. */
 import type { BuiltInGroup } from '../chain/settings.ts'
 import type { Chain } from '../chain/compose.ts'
-import { createScrypt, type Scrypt } from '../access/password.ts'
+import { createKeyDerivation, type KeyDerivation } from '../access/key-derivation.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { publicFolder } from '../config/together.ts'
 import { createCsrfGroup } from '../csrf/group.ts'
@@ -45,7 +45,7 @@ export interface BuiltIn {
   readonly limits: ReturnType<typeof createLimitGroup>
   readonly protection: ReturnType<typeof createProtection>
   /** Hashes the passwords of the application's users and of the panel. */
-  readonly scrypt: Scrypt
+  readonly keyDerivation: KeyDerivation
 }
 
 /** Creates the groups. `MiddlewareHost` reads their settings later. */
@@ -61,8 +61,8 @@ export function createBuiltIn(options: BuiltInOptions): BuiltIn {
   const csrf = createCsrfGroup({ keys, trustedOrigins, log, now })
   const auth = createAuthGroup({ log })
   const jwt = createJwtGroup({ folder, publicFolder: open, log, now })
-  const scrypt = createScrypt()
-  const protection = createProtection({ registry, trustedOrigins, scrypt, userKey: auth.userKey })
+  const keyDerivation = createKeyDerivation()
+  const protection = createProtection({ registry, trustedOrigins, keyDerivation, userKey: auth.userKey })
   const { trusts: isTrusted } = createClientAddress(config['server.trusted_proxies'])
   const limits = createLimitGroup({ log, isTrusted, userOf: auth.userOf, openBuckets: backends.openBuckets })
   const messages = createMessageGroup()
@@ -75,5 +75,5 @@ export function createBuiltIn(options: BuiltInOptions): BuiltIn {
     validateFeature({ registry, textOf: messages.textOf, csrfField: csrf.field }),
   ]
   const groups = [sessions, csrf, auth, jwt, limits, messages, ...protection.groups]
-  return { groups, features, sessions, csrf, limits, protection, scrypt }
+  return { groups, features, sessions, csrf, limits, protection, keyDerivation }
 }

@@ -49,9 +49,12 @@ export function checkTypes(types: Readonly<Record<string, unknown>>): string | u
   return wrong && `${example}: it has ${JSON.stringify(Object.fromEntries([wrong]))}`
 }
 
-/** Checks a stored password: empty, an MD5 of 32 lower-case hex digits, or a hardened hash, which begins `scrypt`. */
+/**
+ * Checks a stored password: empty, an MD5 of 32 lower-case hex digits, or a hardened hash, which begins with its
+ * function.
+ */
 export function checkPasswordHash(text: string): string | undefined {
-  return text === '' || /^[0-9a-f]{32}$/.test(text) || text.startsWith('scrypt')
+  return text === '' || /^[0-9a-f]{32}$/.test(text) || /^scrypt|^\$pbkdf2-sha256\$/.test(text)
     ? undefined
     : 'must be empty or a hash, the MD5 of the password as 32 lower-case hex digits'
 }

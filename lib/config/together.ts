@@ -2,6 +2,7 @@
 import { statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
+import { hasMd5, hasScrypt } from '../access/key-derivation.ts'
 import { isBoundToLoopback } from '../http/host.ts'
 import { isAtOrIn, mayOthersRead } from '../files/paths.ts'
 import { errorOfValues, fileToWrite, type LoadedConfig, type ValueProblem } from './load.ts'
@@ -50,8 +51,17 @@ export function inconsistencies(loaded: LoadedConfig): ValueProblem[] {
     const text = 'app_key must be set together with shared.url: otherwise each server makes its own'
     problems.push({ key: 'app_key', text })
   }
+  const noMd5 = md5Problem(config)
+  if (noMd5 !== undefined) problems.push(noMd5)
   for (const { text, path } of loaded.settings.problems) problems.push({ key: 'settings', text, path })
   return problems
+}
+
+/** Returns the problem where the crypto library refuses MD5, which the panel needs unless it is hardened. */
+export function md5Problem({ 'admin.hardened': hardened }: Config): ValueProblem | undefined {
+  if (hardened || hasMd5()) return undefined
+  const text = 'admin.hardened must be true: the crypto library of this Node refuses MD5, as one in FIPS mode does'
+  return { key: 'admin.hardened', text }
 }
 
 /** Returns warnings for the operator. */
@@ -66,6 +76,12 @@ export function inconsistencyWarnings({ config, folder }: LoadedConfig): string[
   if (config['admin.hardened'] && /^[0-9a-f]{32}$/.test(password)) {
     warnings.push(
       'admin.hardened is true and admin.password is still an MD5: set the password again with "svc.js passwd"',
+    )
+  }
+  if (password.startsWith('scrypt') && !hasScrypt()) {
+    warnings.push(
+      'admin.password was made with scrypt, which the crypto library of this Node refuses: set it again with '
+        + '"svc.js passwd"',
     )
   }
   if (tlsKey !== '' && mayOthersRead(resolve(folder, tlsKey))) {

@@ -4,7 +4,8 @@
 import { fileURLToPath } from 'node:url'
 import type { AuditDetails } from '../access/access-port.ts'
 import type { CredentialStore } from '../access/credential-store.ts'
-import { createPasswordCheck, type Scrypt } from '../access/password.ts'
+import type { KeyDerivation } from '../access/key-derivation.ts'
+import { createPasswordCheck } from '../access/password.ts'
 import { makeSetupToken } from '../access/setup-token.ts'
 import { createLoginThrottle, type LoginThrottle } from '../access/throttle.ts'
 import type { ReloadPreview } from '../application/application.ts'
@@ -52,7 +53,7 @@ export interface PanelParts {
   /** With several processes: the token that a remote setup must present, and the count of failed logins. */
   readonly worker: { readonly setupToken: string; readonly loginThrottle: LoginThrottle } | undefined
   /** Shared with the password checks of the application's users. */
-  readonly scrypt: Scrypt
+  readonly keyDerivation: KeyDerivation
 }
 
 /** A route as the listings show it. */
@@ -99,7 +100,7 @@ export function createAdminPort(parts: PanelParts) {
     setupToken: worker?.setupToken ?? makeSetupToken(),
     /** Counts the failed logins. */
     loginThrottle: worker?.loginThrottle ?? createLoginThrottle(),
-    passwords: createPasswordCheck(parts.scrypt),
+    passwords: createPasswordCheck(parts.keyDerivation),
     /** The document of `/svc-status`. */
     status: async (): Promise<Status> => {
       const [server, list] = await Promise.all([processes.read('window'), nodes?.list()])

@@ -5,7 +5,7 @@
  * Both also have a part outside the chains: `SVC_MwHeaders` may set the fields of responses without a route, and
  * `SVC_MwCors` answers preflights before any middleware runs.
  */
-import type { Scrypt } from '../access/password.ts'
+import type { KeyDerivation } from '../access/key-derivation.ts'
 import { jsonText } from '../base/json-text.ts'
 import type { BuiltInGroup } from '../chain/settings.ts'
 import type { Chain } from '../chain/compose.ts'
@@ -45,7 +45,7 @@ interface ProtectionOptions {
   readonly registry: Pick<Registry<Chain>, 'find' | 'allowed'>
   /** `server.trusted_origins`. */
   readonly trustedOrigins: readonly string[]
-  readonly scrypt: Scrypt
+  readonly keyDerivation: KeyDerivation
   /** The key of the session that names the user. */
   readonly userKey: () => string
 }
@@ -54,10 +54,10 @@ interface ProtectionOptions {
  * Makes the protection of one server. `ctx.signIn` throws TypeError for a user that is empty or that JSON cannot
  * hold; it and `ctx.signOut` throw an Error on a route without `SVC_MwSession`.
  */
-export function createProtection({ registry, trustedOrigins, scrypt, userKey }: ProtectionOptions): Protection {
+export function createProtection({ registry, trustedOrigins, keyDerivation, userKey }: ProtectionOptions): Protection {
   const headers = createHeadersGroup()
   const cors = createCorsGroup(trustedOrigins)
-  const passwords = createPasswords(scrypt)
+  const passwords = createPasswords(keyDerivation)
   const makeSignIn = ({ session }: CoreContext & SessionMembers) => (user: unknown): void => {
     if (isNobody(user)) {
       throw new TypeError(`Cannot sign in: ${JSON.stringify(user) ?? 'undefined'} names no user: give a name or an id`)

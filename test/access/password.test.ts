@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
-import { createPasswordCheck, createScrypt, equalTexts, hashPassword } from '../../lib/access/password.ts'
+import { createKeyDerivation } from '../../lib/access/key-derivation.ts'
+import { createPasswordCheck, equalTexts, hashPassword } from '../../lib/access/password.ts'
 import { makeCredentials, makeSecret } from '../../lib/access/credentials.ts'
 import { HttpError } from '../../lib/http/errors.ts'
 import { acceptsOnlySecret } from './password-support.ts'
@@ -40,6 +41,7 @@ test('refuses an invalid stored hash, or one that requires too many resources', 
     ...['', 'secret', 'scrypt', 'D41D8CD98F00B204E9800998ECF8427E'],
     ...costs.map((cost) => `scrypt$${cost}$${salt}$${key}`),
     ...[`scrypt$1024$8$1$$${key}`, `scrypt$1024$8$1$${salt}$`],
+    ...[`$pbkdf2-sha256$i=0$${salt}$${key}`, `$pbkdf2-sha256$i=5000001$${salt}$${key}`, `$pbkdf2-sha256$i=1000$${salt}$`],
   ]
   for (const stored of rows) {
     await assert.rejects(check.matches('secret', stored), /admin\.password in svc\.json is not a valid hash/, stored)
@@ -48,7 +50,7 @@ test('refuses an invalid stored hash, or one that requires too many resources', 
 
 test('runs a few scrypt checks at once, queues some, and refuses the rest', async () => {
   const stored = cheapHash('secret')
-  const narrow = createPasswordCheck(createScrypt(1, 2))
+  const narrow = createPasswordCheck(createKeyDerivation(1, 2))
   const results = await Promise.allSettled(Array.from({ length: 5 }, () => narrow.matches('secret', stored)))
   assert.deepEqual(results.map(({ status }) => status), ['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'rejected'])
   const { reason } = results[4] as PromiseRejectedResult

@@ -1,8 +1,8 @@
 // ctx.password: hashes in PHC form, damaged ones refused before any work, and the concurrency limit.
 import assert from 'node:assert/strict'
-import { scryptSync } from 'node:crypto'
+import { pbkdf2Sync, scryptSync } from 'node:crypto'
 import { describe, it } from 'node:test'
-import { createScrypt, type Scrypt, type ScryptCost } from '../../lib/access/password.ts'
+import { createKeyDerivation, type Cost, type KeyDerivation } from '../../lib/access/key-derivation.ts'
 import { HttpError } from '../../lib/http/errors.ts'
 import { createPasswords } from '../../lib/protection/password.ts'
 import { startApplication } from '../support/application.ts'
@@ -18,14 +18,14 @@ function cheap(ln = 4, r = 1, p = 1, password = 'secret'): string {
 }
 
 /** A scrypt that only records its parameters. */
-function noting(): { scrypt: Scrypt; costs: ScryptCost[] } {
-  const costs: ScryptCost[] = []
-  const derive: Scrypt['derive'] = async (_password, _salt, length, cost) => (costs.push(cost), Buffer.alloc(length))
+function noting(): { scrypt: KeyDerivation; costs: Cost[] } {
+  const costs: Cost[] = []
+  const derive: KeyDerivation['derive'] = async (_password, _salt, length, cost) => (costs.push(cost), Buffer.alloc(length))
   return { scrypt: { derive }, costs }
 }
 
 describe('a hash of ctx.password', () => {
-  const passwords = createPasswords(createScrypt())
+  const passwords = createPasswords(createKeyDerivation())
 
   it('is scrypt in PHC form with its own salt, and verifies', async () => {
     const [one, two] = await Promise.all([passwords.hash('pässwörd'), passwords.hash('pässwörd')])
@@ -69,6 +69,13 @@ describe('a hash of ctx.password', () => {
     }
   })
 
+  it('made with PBKDF2, where there is no scrypt, is checked, and stale', async () => {
+    const key = base64(pbkdf2Sync('secret', salt, 1000, 32, 'sha256'))
+    const stored = `$pbkdf2-sha256$i=1000$${base64(salt)}$${key}`
+    assert.deepEqual(await passwords.verify('secret', stored), { ok: true, stale: true })
+    assert.deepEqual(await passwords.verify('Secret', stored), { ok: false, stale: true })
+  })
+
   it('of an unknown user costs the same, and never matches', async () => {
     const { scrypt, costs } = noting()
     const noted = createPasswords(scrypt)
@@ -90,6 +97,11 @@ describe('a hash of ctx.password', () => {
       ['$2b$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy', /not a hash/],
       [`$argon2id$v=19$m=65536,t=3,p=4$${saltText}$${keyText}`, /not a hash/],
       [`$scrypt$ln=4,r=1,p=1$$${keyText}`, /not a hash/],
+      ...['i=0', 'i=5000001', 'i=99999999', 'i=-1', 'i=1e3', 'i=600000,l=32'].map((cost) => {
+        return [`$pbkdf2-sha256$${cost}$${saltText}$${keyText}`, /not a hash/] as const
+      }),
+      [`$pbkdf2-sha512$i=1000$${saltText}$${keyText}`, /not a hash/],
+      [`$pbkdf2-sha256$i=1000$${saltText}$`, /not a hash/],
       [of('ln=0,r=1,p=1'), /not a hash/],
       [of('ln=4,r=0,p=1'), /not a hash/],
       [of('ln=4,r=1,p=0'), /not a hash/],

@@ -1,0 +1,12 @@
+// Loaded before a server, with `--import`: a crypto library without MD5 and scrypt, as one in FIPS mode.
+import crypto from 'node:crypto'
+import { syncBuiltinESMExports } from 'node:module'
+
+const { createHash } = crypto
+const refuse = () => {
+  throw Object.assign(new Error('error:0308010C:digital envelope routines::unsupported'), { code: 'ERR_OSSL_EVP_UNSUPPORTED' })
+}
+crypto.createHash = (name, ...rest) => (name.toLowerCase() === 'md5' ? refuse() : createHash(name, ...rest))
+crypto.scrypt = refuse
+crypto.scryptSync = refuse
+syncBuiltinESMExports()
