@@ -45,6 +45,7 @@ import { openLogs, type Logs } from './log/logs.ts'
 import { Metrics } from './metrics/metrics.ts'
 import { createSingleProcess, createThisProcess, type Processes, type ThisProcess } from './metrics/processes.ts'
 import type { Node } from './nodes/node.ts'
+import { nodeWarnings } from './process/safe-node.ts'
 import type { SharedEngine } from './nodes/shared.ts'
 import { createPanel } from './panel/table.ts'
 import type { CertificateInUse } from './tls/certificates.ts'
@@ -71,6 +72,8 @@ export interface AppOptions {
    * The file descriptor of a listening socket passed to this process, instead of `server.host` and `server.port`.
    */
   readonly listenFd?: number
+  /** The version of Node that the warnings judge; that of this process by default. */
+  readonly nodeVersion?: string
   /** The clock of the jobs, in milliseconds since 1970; `Date.now` by default. */
   readonly now?: () => number
   /** Adds routes before those of the application are loaded; used by `testApp`. */
@@ -503,6 +506,6 @@ class Server implements App {
     const { config, warnings } = this.#loaded
     const { key, warnings: ofKey } = this.#appKey
     const ofKeys = this.#state.credentials.keySaved ? chooseAppKey({ ...config, app_key: key }).warnings : ofKey
-    return [...warnings, ...this.#warningsOfValues, ...ofKeys]
+    return [...warnings, ...this.#warningsOfValues, ...ofKeys, ...nodeWarnings(this.#options.nodeVersion)]
   }
 }

@@ -16,6 +16,7 @@ import { chooseAppKey } from '../config/app-key.ts'
 import { ConfigError, warningsOfCommittedSecrets, type LoadedConfig } from '../config/load.ts'
 import { loadRoom } from '../config/load-room.ts'
 import { refuseInconsistent, inconsistencyWarnings } from '../config/together.ts'
+import { nodeWarnings } from '../process/safe-node.ts'
 import { describe, describeAll } from '../control/commands.ts'
 import { isCurrent, routeTypesOf } from '../describe/route-types.ts'
 import { openStaticFiles } from '../application/static-files.ts'
@@ -52,7 +53,8 @@ export async function check(load: () => Promise<LoadedConfig>): Promise<number> 
   if (loaded === undefined) return report(configProblems)
   // An empty key may only replace a wrong one: do not warn about it.
   const ofKeys = configProblems.length === 0 ? chooseAppKey(loaded.config).warnings : []
-  printWarnings([...loaded.warnings, ...inconsistencyWarnings(loaded), ...ofKeys, ...certificateWarnings(loaded)])
+  const ofValues = [...loaded.warnings, ...inconsistencyWarnings(loaded), ...ofKeys]
+  printWarnings([...nodeWarnings(), ...ofValues, ...certificateWarnings(loaded)])
   printWarnings([...warningsOfCommittedSecrets(loaded), ...warningsOfTypes(loaded)])
   const overridden = (loaded.overridden ?? []).map((key) => `${loaded.localFile} overrides ${key}`)
   for (const line of [...overridden, ...overriddenSetup(loaded)]) process.stdout.write(`${line}\n`)

@@ -159,8 +159,8 @@ export const configTable = {
   },
   'admin.hardened': {
     kind: 'boolean', default: false,
-    meaning: '`true`: scrypt (PBKDF2 where the crypto library has none), a random secret of 32 bytes and HMAC-SHA256 instead '
-      + 'of MD5.',
+    meaning: '`true`: scrypt (PBKDF2 where the crypto library has none), a random secret of 32 bytes and HMAC-SHA256 '
+      + 'instead of MD5.',
   },
   'admin.metrics_token': {
     kind: 'string', default: '', secret: true, check: checkMetricsToken,

@@ -64,6 +64,10 @@ export function md5Problem({ 'admin.hardened': hardened }: Config): ValueProblem
   return { key: 'admin.hardened', text }
 }
 
+/** The warning about a password that cannot be checked. */
+export const scryptRefused = 'admin.password was made with scrypt, which the crypto library of this Node refuses: '
+  + 'set it again with "svc.js passwd"'
+
 /** Returns warnings for the operator. */
 export function inconsistencyWarnings({ config, folder }: LoadedConfig): string[] {
   const { 'server.host': host, 'server.tls.key': tlsKey, 'admin.password': password } = config
@@ -78,12 +82,7 @@ export function inconsistencyWarnings({ config, folder }: LoadedConfig): string[
       'admin.hardened is true and admin.password is still an MD5: set the password again with "svc.js passwd"',
     )
   }
-  if (password.startsWith('scrypt') && !hasScrypt()) {
-    warnings.push(
-      'admin.password was made with scrypt, which the crypto library of this Node refuses: set it again with '
-        + '"svc.js passwd"',
-    )
-  }
+  if (password.startsWith('scrypt') && !hasScrypt()) warnings.push(scryptRefused)
   if (tlsKey !== '' && mayOthersRead(resolve(folder, tlsKey))) {
     warnings.push(`server.tls.key: everybody on this machine can read ${tlsKey}: remove that permission (chmod o-r)`)
   }

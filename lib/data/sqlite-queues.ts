@@ -34,7 +34,9 @@ export class SqliteQueues {
   readonly #now: () => number
   readonly #listeners = new Listeners<() => void>()
   /** Leased events, by their ids. */
-  readonly #leases = new Leases<number>((name, id) => void this.#end(name, id, 'back').catch(() => {})) // It is repeated.
+  readonly #leases = new Leases<number>((name, id) => {
+    this.#end(name, id, 'back').catch(() => {}) // It is repeated.
+  })
   /** Taken events, by id, whose end could not be written yet. A sweep repeats it. */
   readonly #unwritten = new Map<number, { readonly name: string; readonly end: TakeEnd }>()
   dropped = 0
@@ -216,7 +218,9 @@ export class SqliteQueues {
     const { changes } = isFirst
       ? this.#sql.run(`UPDATE queue_events SET ${available} WHERE id = ? AND taken = 1`, id)
       : this.#sql.run(
-        `UPDATE queue_events SET ${available}, id = (SELECT min(id) FROM queue_events) - 1 WHERE id = ? AND taken = 1`, id,
+        `UPDATE queue_events SET ${available}, id = (SELECT min(id) FROM queue_events) - 1 `
+          + 'WHERE id = ? AND taken = 1',
+        id,
       )
     this.#addWaiting(name, changes)
     const row = this.#find(name)

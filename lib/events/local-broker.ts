@@ -187,9 +187,10 @@ export class LocalBroker implements SynchronousBroker {
     }
   }
 
-  /** Returns everything stored, to persist it across a restart. It ends all leases: their events are available again. */
+  /** Returns everything stored, to persist it across a restart. It ends all leases, and their events are available. */
   contents(): KeptSource[] {
-    for (const [name, event] of this.#leases.all().reverse()) this.putBack(name, event) // The first taken is first again.
+    // The last taken first, so that the first one is first again.
+    for (const [name, event] of this.#leases.all().reverse()) this.putBack(name, event)
     this.sweep()
     const wallMs = this.#wallNow() - this.#now()
     const kept = (kind: KeptSource['kind'], stores: ReadonlyMap<string, ChannelStore | QueueStore>): KeptSource[] =>

@@ -3,8 +3,9 @@
  * password.
  *
  * A hash is a string in PHC form, `$scrypt$ln=14,r=8,p=5$salt$key`: `ln` is the binary logarithm of N, salt and key are
- * base64 without padding. Where the crypto library has no scrypt, it is `$pbkdf2-sha256$i=600000$salt$key`. A stored hash that is damaged, or too expensive, is refused before any work: write access to
- * a database must not be enough to keep the server busy.
+ * base64 without padding. Where the crypto library has no scrypt, it is `$pbkdf2-sha256$i=600000$salt$key`. A stored
+ * hash that is damaged, or too expensive, is refused before any work: write access to a database must not be enough to
+ * keep the server busy.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'

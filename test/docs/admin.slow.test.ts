@@ -5,6 +5,8 @@ import { publishedInsecureAppKey } from '../../lib/config/app-key.ts'
 import { foreignCluster } from '../../lib/cli/foreign-cluster.ts'
 import { initApplication } from '../../lib/commands/init.ts'
 import { loadConfig } from '../../lib/config/load.ts'
+import { scryptRefused } from '../../lib/config/together.ts'
+import { nodeWarnings } from '../../lib/process/safe-node.ts'
 import { listRefused } from '../../lib/nodes/membership.ts'
 import { credentialsDiffer, outOfSync } from '../../lib/nodes/node.ts'
 import { descriptorsShort } from '../../lib/composition/descriptor-guard.ts'
@@ -63,6 +65,9 @@ describe('docs/troubleshooting.md', () => {
       ...(await startApplication(t, {}, { app_key: publishedInsecureAppKey })).app.warnings(),
       ...(await startApplication(t, {}, { app_key_previous: [publishedInsecureAppKey] })).app.warnings(),
       ...warningsWithoutFile(t),
+      scryptRefused,
+      ...nodeWarnings('20.20.2'),
+      ...nodeWarnings('22.0.0'),
       ...hiddenSecret(),
       ...(await warningsOfCertificates(t)),
       ...(await startApplication(t, withOwnSessions, { 'shared.url': 'redis://127.0.0.1:1' })).app.warnings(),

@@ -207,7 +207,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'events/queue.ts',
-    find: '    await this.#putBack(event) // No client is left.\n',
+    find: '    await this.#putBack(event) // No client is left, or the next one wants another lease.\n',
     replace: '',
     breaks: 'an event that nobody took goes back',
   },
