@@ -185,7 +185,8 @@ async function inspect(
     problems.push(...problemsOf(() => views.check(relative(root, file)), ViewError))
     problems.push(...addresses.inView(file))
   }
-  return { problems, notes, routeCount: found.routes.length, usesData: data.isUsed || jobs.current !== undefined }
+  const storesJobs = jobs.current !== undefined && config['shared.url'] === ''
+  return { problems, notes, routeCount: found.routes.length, usesData: data.isUsed || storesJobs }
 }
 
 /** Reads the database, if there is one, which a server may be using. Returns what is in it and what is wrong. */

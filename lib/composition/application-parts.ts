@@ -159,7 +159,7 @@ export class ApplicationParts {
       loaded: this.#loaded,
       modules,
       log: this.#log,
-      openStore: this.#backends.openJobStore ?? (() => this.data.jobs(now)),
+      openStore: () => (this.#backends.openJobStore ?? this.data.jobs)(now),
       shared: () => {
         const { channel, queue } = events
         return { settings: this.application.settings.settings, channel, queue, url }

@@ -12,6 +12,6 @@ export interface Backends
   readonly broker?: Broker
   /** Holds the events of durable channels and queues. */
   readonly durableBroker?: Broker
-  /** Opens the job store, when the first job file is used. */
-  readonly openJobStore?: () => Promise<JobStore>
+  /** Opens the job store, when the first job file is used. @param now milliseconds since 1970 */
+  readonly openJobStore?: (now: () => number) => Promise<JobStore>
 }

@@ -1,13 +1,13 @@
 /**
  * The jobs of a server, whose rooms are loaded when `paths.jobs` has a job file: a server without jobs loads no code
- * for them and opens no database.
+ * for them and opens no database. With `shared.url` the jobs are in the shared engine.
  */
 import { readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { EnqueueOptions } from 'svc'
 import type { PreparedJobs } from '../application/application.ts'
 import { loadRoom } from '../config/load-room.ts'
-import { errorOfValues, type LoadedConfig } from '../config/load.ts'
+import type { LoadedConfig } from '../config/load.ts'
 import type { Jobs } from '../jobs/jobs.ts'
 import type { JobStore } from '../jobs/job-store.ts'
 import type { SharedMembers } from '../jobs/job-context.ts'
@@ -99,13 +99,10 @@ export class BackgroundJobs {
   }
 }
 
-/** Rejects with ConfigError when the jobs of this configuration cannot be stored with this Node. */
+/** Rejects with ConfigError when the jobs of this configuration need SQLite and this Node has none. */
 export async function requireStore(loaded: LoadedConfig): Promise<void> {
-  if (loaded.config['shared.url'] !== '') {
-    const text = 'shared.url: jobs cannot be shared by servers yet: remove the job files, or shared.url'
-    throw errorOfValues(loaded, [{ key: 'shared.url', text }])
-  }
-  await requireSqlite(loaded, 'paths.jobs')
+  const isShared = loaded.config['shared.url'] !== '' // Then they are in the engine.
+  if (!isShared) await requireSqlite(loaded, 'paths.jobs')
 }
 
 function hasJobFiles(folder: string): boolean {

@@ -52,7 +52,7 @@ export class LocalData {
    * @param now milliseconds since 1970
    * @throws ConfigError, DataError, MissingRoomError, as a rejection
    */
-  async jobs(now: () => number): Promise<JobStore> {
+  readonly jobs = async (now: () => number): Promise<JobStore> => {
     const database = await this.#open('paths.jobs')
     const { openJobs } = await loadRoom('paths.jobs', () => import('../data/sqlite-jobs.ts'))
     return openJobs(database, this.#log, now)

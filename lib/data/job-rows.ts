@@ -48,13 +48,6 @@ export function listJobs(database: Database, { name, state, offset, count }: Job
   return rows.map(listed)
 }
 
-/** Returns the local day, `2026-11-28`. @param ms milliseconds since 1970 */
-export function dayOf(ms: number): string {
-  const date = new Date(ms)
-  const two = (value: number): string => String(value).padStart(2, '0')
-  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
-}
-
 function listed({ id, name, state, key, due, tries, error, ended }: JobRow): ListedJob {
   const isDead = state === dead
   return {

@@ -22,9 +22,10 @@ import {
   type Outcome,
   type ScheduleStep,
 } from '../jobs/job-store.ts'
+import { dayOf } from '../jobs/local-day.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { Database } from './database.ts'
-import { claimedJob, countJobs, dayOf, listJobs, type JobRow } from './job-rows.ts'
+import { claimedJob, countJobs, listJobs, type JobRow } from './job-rows.ts'
 import type { Statement } from './sqlite.ts'
 
 /** The number of the state in the file. */

@@ -1,12 +1,13 @@
 /**
- * The shared engine of `shared.url`: the Redis or Valkey server that stores the sessions, the events and the desired
- * state of servers on several machines.
+ * The shared engine of `shared.url`: the Redis or Valkey server that stores the sessions, the events, the jobs and the
+ * desired state of servers on several machines.
  *
  * A server starts even while the engine is away. It is not ready (`/svc-ready`), requests that need a session or events
  * get 503, and everything else is served.
  */
 import { randomUUID } from 'node:crypto'
 import type { Backends } from '../composition/backends.ts'
+import { loadRoom } from '../config/load-room.ts'
 import { errorOfValues, type LoadedConfig } from '../config/load.ts'
 import { deriveKey } from '../tokens/signature.ts'
 import type { ModuleLogger } from '../log/logger.ts'
@@ -71,6 +72,11 @@ export function openShared(loaded: LoadedConfig, appKey: string, password: strin
           new RedisSessionStore({ redis, prefix, problemOf: problemOfFields, onProblem }),
         broker: createRedisBroker({ redis, prefix, channelPrefix, onProblem: (message) => problems.say(message) }),
         openBuckets: (rule, size) => createRedisBuckets(redis, prefix, rule, size),
+        openJobStore: async (now) => {
+          const { RedisJobs } = await loadRoom('paths.jobs', () => import('../redis/jobs.ts'))
+          const onProblem = (message: string): void => problems.say(message)
+          return new RedisJobs({ redis, prefix, channelPrefix, log, onProblem, now })
+        },
       }
     },
     /** Makes this server a node among those that share the engine. @param routesFolder `paths.routes`, absolute */

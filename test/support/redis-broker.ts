@@ -3,6 +3,7 @@ import type { Broker } from '../../lib/events/broker.ts'
 import { createRedisBroker } from '../../lib/redis/broker.ts'
 import type { Redis } from '../../lib/redis/client.ts'
 import type { BrokerClocks } from '../events/broker-conformance.ts'
+import { withClock } from './redis-clock.ts'
 import { openRedis } from './redis-server.ts'
 
 /** A broker over Redis, and what it told of. */
@@ -26,35 +27,11 @@ export function openBroker(t: Pick<TestContext, 'after'>, url: string, options: 
   const redis = openRedis(t, url, rest)
   const problems: string[] = []
   const broker = createRedisBroker({
-    redis: clocks === undefined ? redis : withClock(redis, prefix, clocks),
+    redis: clocks === undefined ? redis : withClock(redis, prefix, clocks.wallNow),
     prefix,
     channelPrefix: `${prefix}0:`,
     onProblem: (message) => problems.push(message),
   })
   t.after(() => broker.close())
   return { broker, redis, problems }
-}
-
-/** A client whose scripts use a clock, set before each of them. */
-function withClock(redis: Redis, prefix: string, { wallNow }: BrokerClocks): Redis {
-  const key = `${prefix}clock`
-  const script: Redis['script'] = (source) => {
-    const timed = redis.script(source.replace("redis.call('TIME')", `redis.call('LRANGE', '${key}', 0, 1)`))
-    return {
-      run: (keys, ...values) => {
-        const ms = wallNow()
-        const ignore = (): void => {} // The script fails as well.
-        redis.command('DEL', key).catch(ignore)
-        redis.command('RPUSH', key, Math.floor(ms / 1000), (ms % 1000) * 1000).catch(ignore)
-        return timed.run(keys, ...values)
-      },
-    }
-  }
-  return new Proxy(redis, {
-    get: (target, name) => {
-      if (name === 'script') return script
-      const value = Reflect.get(target, name) as unknown
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value
-    },
-  })
 }
