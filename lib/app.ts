@@ -72,8 +72,8 @@ export interface AppOptions {
    * The file descriptor of a listening socket passed to this process, instead of `server.host` and `server.port`.
    */
   readonly listenFd?: number
-  /** The version of Node that the warnings judge; that of this process by default. */
-  readonly nodeVersion?: string
+  /** Whether to warn of a Node that is not safe; true by default. A test has the same result with every Node. */
+  readonly warnsOfNode?: boolean
   /** The clock of the jobs, in milliseconds since 1970; `Date.now` by default. */
   readonly now?: () => number
   /** Adds routes before those of the application are loaded; used by `testApp`. */
@@ -506,6 +506,7 @@ class Server implements App {
     const { config, warnings } = this.#loaded
     const { key, warnings: ofKey } = this.#appKey
     const ofKeys = this.#state.credentials.keySaved ? chooseAppKey({ ...config, app_key: key }).warnings : ofKey
-    return [...warnings, ...this.#warningsOfValues, ...ofKeys, ...nodeWarnings(this.#options.nodeVersion)]
+    const ofNode = this.#options.warnsOfNode === false ? [] : nodeWarnings()
+    return [...warnings, ...this.#warningsOfValues, ...ofKeys, ...ofNode]
   }
 }

@@ -44,6 +44,7 @@ export async function testApp(folder: string | URL, options: TestAppOptions = {}
     const app = createApp({
       now: () => clock.nowMs,
       loaded,
+      warnsOfNode: false,
       appKey: randomBytes(32).toString('base64url'),
       rooms: requireRooms(loaded.config),
       addRoutes: (parts) => routes.add(parts),

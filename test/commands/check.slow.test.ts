@@ -3,8 +3,21 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { runLauncher } from '../support/launch.ts'
+import { nodeWarnings } from '../../lib/process/safe-node.ts'
+import { runLauncher as runWhole } from '../support/launch.ts'
 import { applicationFolder } from '../support/application-folder.ts'
+
+/** Without the warning of the Node that runs the tests. */
+const runLauncher: typeof runWhole = async (...given) => {
+  const { stdout, ...ended } = await runWhole(...given)
+  return { ...ended, stdout: stdout.replace(/^warning: Node .*\n/m, '') }
+}
+
+test('warns of a Node that is not safe', async (t) => {
+  const { status, stdout } = await runWhole(t, ['check'], { cwd: applicationFolder({}) })
+  assert.equal(status, 0)
+  assert.deepEqual(stdout.match(/(?<=^warning: )Node .*$/gm) ?? [], nodeWarnings())
+})
 
 const record = (name: string, more: object): object => ({ name, url: `/${name}`, action: 'home.mjs', ...more })
 

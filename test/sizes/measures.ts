@@ -49,7 +49,7 @@ export function measure(checkout: string, loaded?: readonly string[]): Measure[]
       budget: 5700,
     },
     { what: 'lines of the least server', value: linesOf(sources.filter(({ path }) => !optional.test(path))), budget: 28_500 },
-    { what: 'lines of tier 1', value: linesOf(sources.filter(({ path }) => tierOne.test(path))), limit: 10_900, budget: 10_700 },
+    { what: 'lines of tier 1', value: linesOf(sources.filter(({ path }) => tierOne.test(path))), limit: 11_200, budget: 10_700 },
     { what: 'lines of metrics/', value: linesOf(sources.filter(({ path }) => path.startsWith('metrics/'))), limit: 1220, budget: 1300 },
   ]
   if (loaded === undefined) return measures
