@@ -44,7 +44,7 @@ export class KilledServers {
 
   /** Makes them; none runs yet. */
   static async create(t: Pick<TestContext, 'after'>, serving: Serving, files: Files): Promise<KilledServers> {
-    const redis = serving.nodes === 0 ? undefined : await startRedis(t, { args: ['--appendonly', 'yes'] })
+    const redis = serving.nodes === 0 ? undefined : await startRedis(t, { args: ['--appendonly', 'yes', '--appendfsync', 'always'] })
     return new KilledServers(t, serving, files, redis)
   }
 
