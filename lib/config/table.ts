@@ -212,9 +212,9 @@ export const configTable = {
   },
   'paths.data': {
     kind: 'string', default: '.data', check: checkPath,
-    meaning: 'The folder of `svc.db`, which has [jobs](jobs.md), '
-      + '[durable events](streaming.md#durable-channels-and-queues) and the sessions of the store `data`. It is made '
-      + 'when one of them needs it.',
+    meaning: 'The folder of `svc.db`, which has the sessions of the store `data`, and without `shared.url` '
+      + '[jobs](jobs.md) and [durable events](streaming.md#durable-channels-and-queues). It is made when one of them '
+      + 'needs it.',
   },
   'paths.public': {
     kind: 'string', default: '', check: (path) => (path === '' ? undefined : checkPath(path)),

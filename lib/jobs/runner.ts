@@ -43,6 +43,8 @@ const maxBackoffMs = 3_600_000
 /** The largest part of a delay that is added at random. */
 const jitter = 0.25
 const maxSleepMs = 5000
+/** A store that stays away fails at each wake: the same error is logged once in this time. */
+const sameFailureMs = 60_000
 
 /** The runner of one process. It does nothing before `use`. */
 export class Runner {
@@ -68,7 +70,7 @@ export class Runner {
   constructor(options: RunnerOptions) {
     this.#options = options
     this.#startedMs = options.now()
-    this.#storeFailures = new RateLimited(options.log.error, 1000)
+    this.#storeFailures = new RateLimited(options.log.error, sameFailureMs)
     options.store.onDue(() => this.wake())
   }
 
@@ -120,8 +122,13 @@ export class Runner {
     try {
       await this.#settle() // What the last round could not report.
     } catch (error) {
-      this.#storeFailures.say(`cannot reach the jobs: ${reasonOf(error)}`)
+      this.#reportFailure(error)
     }
+  }
+
+  #reportFailure(error: unknown): void {
+    const message = `cannot reach the jobs: ${reasonOf(error)}`
+    this.#storeFailures.say(message, message)
   }
 
   async #runRounds(): Promise<void> {
@@ -134,7 +141,7 @@ export class Runner {
         nextAt = Math.min(await this.#moveSchedules(), await this.#claim())
       }
     } catch (error) {
-      this.#storeFailures.say(`cannot reach the jobs: ${reasonOf(error)}`)
+      this.#reportFailure(error)
     }
     this.#rounds = undefined
     if (!this.#isStopped) this.#sleepUntil(nextAt)
