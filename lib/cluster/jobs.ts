@@ -1,6 +1,6 @@
 /**
- * The jobs of a server with several processes. The primary keeps the store, which it opens when a worker has a job
- * file, and gives back the jobs of a worker that has ended.
+ * The jobs of a server with several processes, without a shared engine. The primary keeps the store, which it opens
+ * when a worker has a job file, and gives back the jobs of a worker that has ended.
  */
 import type { Claim, JobCounts, JobStore, ListedJob } from '../jobs/job-store.ts'
 import type { Peer } from './peer.ts'

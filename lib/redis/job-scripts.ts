@@ -39,7 +39,7 @@ const keepDoneS = 3 * 86_400
  * were removed.
  *
  * `read` returns a job; nil when it is damaged or not there. `leave` takes a job out of the lists of its state: one of
- * `wait`, `die` and the deletion of its hash must follow.
+ * `wait`, `die` and the deletion of its hash must follow. `remove` takes a damaged job out of the lists of all names.
  */
 const begin = `
 local prefix, channel = KEYS[1], ARGV[1]
@@ -73,9 +73,11 @@ local function leave(job)
   redis.call('ZREM', prefix .. (job.state == 'dead' and 'ended:' or 'due:') .. job.name, job.id)
   if job.key then redis.call('ZREM', prefix .. 'keys:' .. job.name, startOf(job.key) .. job.id) end
 end
-local function remove(id)
+local function remove(id, foundIn)
   redis.call('DEL', prefix .. 'job:' .. id)
-  for _, name in ipairs(redis.call('SMEMBERS', prefix .. 'names')) do
+  local names = redis.call('SMEMBERS', prefix .. 'names')
+  names[#names + 1] = foundIn
+  for _, name in ipairs(names) do
     for _, list in ipairs({'due:', 'waiting:', 'running:', 'dead:', 'ended:'}) do
       redis.call('ZREM', prefix .. list .. name, id)
     end
@@ -193,7 +195,7 @@ local jobs, bytes = {}, 0
 for at = 1, math.min(most, #due) do
   local job = read(due[at].id)
   if not job or job.state ~= 'waiting' or job.name ~= due[at].name then
-    remove(due[at].id)
+    remove(due[at].id, due[at].name)
   elseif bytes < ${claimedBytes} then
     leave(job)
     redis.call('HSET', job.at, 'state', 'running', 'owner', owner)
@@ -255,7 +257,7 @@ return answer(false)`
 const plan = `${begin}
 local known = redis.call('HGET', prefix .. 'schedules', ARGV[2]) or ''
 local next, spec = string.match(known, '^(%-?%d+) (.*)$')
-if spec == ARGV[3] then return answer(next) end
+if spec == ARGV[3] and whole(next) then return answer(next) end
 redis.call('HSET', prefix .. 'schedules', ARGV[2], ARGV[4] .. ' ' .. ARGV[3])
 return answer(ARGV[4])`
 
@@ -291,7 +293,7 @@ for at, id in ipairs(redis.call('ZREVRANGEBYLEX', list, from, '-', 'LIMIT', ARGV
   local job = read(id)
   rows[at] = {id}
   if not job or job.state ~= ARGV[3] or job.name ~= ARGV[2] then
-    remove(id)
+    remove(id, ARGV[2])
   else
     local ended, reason = unpack(redis.call('HMGET', job.at, 'ended', 'error'))
     local ms = job.state == 'dead' and whole(ended) or job.due

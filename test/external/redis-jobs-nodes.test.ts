@@ -119,6 +119,7 @@ describe('the jobs of servers with one engine', () => {
     await second.server.ended
     const key = 'svc:jobs:job:0000000000000001'
     assert.equal(await redis.ask('HMGET', key, 'state', 'tries', 'ends'), 'waiting\n0\n1')
+    assert.equal(await redis.ask('ZCARD', 'svc:jobs:owners'), '0')
   })
 
   it('make one run of a schedule', async (t) => {

@@ -321,6 +321,19 @@ describe('a damaged job in Redis', () => {
     assert.deepEqual([await a.list(all), await a.counts()], [[], []])
   })
 
+  it('is removed where its name is missing too, and a damaged schedule begins anew', async (t) => {
+    const { server, one, a } = await startTwo(t)
+    await a.enqueue(job)
+    await server.ask('DEL', key, 'svc:jobs:names')
+    assert.deepEqual(await a.claim('o', ['a'], 1), { jobs: [], nextAt: null })
+    assert.equal(one.problems.length, 1)
+    for (const damaged of ['x', '5', ' s', `${'9'.repeat(30)} s`, '1e3 s']) {
+      await server.ask('HSET', 'svc:jobs:schedules', 'a', damaged)
+      assert.equal(await a.plan('a', 's', 7), 7, damaged)
+      assert.equal(await a.plan('a', 's', 8), 7)
+    }
+  })
+
   it('does not keep its key from others', async (t) => {
     const { server, a } = await startTwo(t)
     await a.enqueue({ ...job, key: 'k' })
