@@ -3,12 +3,14 @@
  * Times are milliseconds since 1970 by the clock of Redis. The keys, after the prefix `<shared.name>:jobs:`:
  *
  * - `id`: the last id. `names`: the names that have jobs. `schedules`: by name, its next time, a space and its `spec`.
- * - `job:ID`: a hash with `name`, `state`, `due`, `tries` and `ends`, and where it has them with `key`, `data`, `error`,
+ * - `job:ID`: a hash with `name`, `state`, `due`, `tries` and `ends`, and where it has them with `key`, `data`,
+ *   `error`,
  *   `owner` and `ended`, when it died.
  * - `waiting:NAME`, `running:NAME`, `dead:NAME`: the ids in a state. `due:NAME`, `ended:NAME`: the ids that wait or are
  *   dead, by that time. `keys:NAME`: the keys of those that wait, each with its id.
  * - `done:DAY`: by name, how many jobs were done.
- * - `owners`: when each owner counts as gone. `owner:OWNER`: the ids that it runs. `looked`: when that was last checked.
+ * - `owners`: when each owner counts as gone. `owner:OWNER`: the ids that it runs. `looked`: when that was
+ *   last checked.
  *
  * Surprise: when nobody has looked for a while, Redis was away for all, or all servers were. The owners then get new
  * time instead of being judged, so that a restart of Redis ends no jobs.
@@ -282,7 +284,8 @@ end
 return answer({counts, redis.call('HGETALL', prefix .. 'done:' .. ARGV[2])})`
 
 /**
- * ARGV: the name, the state, the id below which to begin or '', how many to skip, the maximum. Returns for each job, the
+ * ARGV: the name, the state, the id below which to begin or '', how many to skip, the maximum. Returns for each job,
+ * the
  * newest first, id, tries, when it is due or has died, key and error; for a damaged one only its id.
  */
 const page = `${begin}
