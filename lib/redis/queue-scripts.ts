@@ -56,11 +56,11 @@ most, age, life = tonumber(most), tonumber(age), tonumber(life) or 7200000
 local takenLife = math.min(life, 86400000)`
 
 /**
- * `restoreOverdue` makes some events available whose lease is over, the first to end the next to be taken, and returns
- * their number. `nextLease` returns the microseconds until the next lease ends, -1 without one.
+ * `restoreOverdue` makes some events available whose lease is over, the first to end the next to be taken, and tells
+ * every process, since only the first script that looks finds them. `nextLease` returns the microseconds until the next lease ends, -1 without one.
  */
 const leases = `
-local function restoreOverdue()
+local function restoreOverdue(channel)
   local over = redis.call('ZRANGEBYSCORE', KEYS[4], '-inf', string.format('%.0f', now), 'LIMIT', 0, 100)
   for at = #over, 1, -1 do
     redis.call('ZREM', KEYS[4], over[at])
@@ -68,8 +68,9 @@ local function restoreOverdue()
     redis.call('HDEL', KEYS[3], over[at])
     if event then redis.call('LPUSH', KEYS[1], event) end
   end
-  if #over > 0 then live(life) end
-  return #over
+  if #over == 0 then return end
+  live(life)
+  redis.call('PUBLISH', channel, '')
 end
 local function nextLease()
   local first = redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')
@@ -94,12 +95,12 @@ return dropped`
 
 /**
  * KEYS: and the events taken by this process. ARGV: the token of this call, which is the lease if it takes one; its
- * microseconds, 0 without. Returns the number of dropped events, the number of events left, `nextLease`, and the event,
+ * microseconds, 0 without; the channel of PUBLISH. Returns the number of dropped events, the number of events left, `nextLease`, and the event,
  * which is missing when the queue is empty.
  */
 const take = `${begin}${limits}${leases}
 if redis.call('HEXISTS', KEYS[5], ARGV[1]) == 1 then return {0, 0, -1} end
-restoreOverdue()
+restoreOverdue(ARGV[3])
 local dropped = trim(nil, age)
 local event = redis.call('LPOP', KEYS[1])
 if not event then return {dropped, 0, nextLease()} end
@@ -149,7 +150,7 @@ return {1, dropped}`
 
 /** ARGV: the channel of PUBLISH. Returns the number of dropped events, the number of events left, and `nextLease`. */
 const sweep = `${begin}${limits}${leases}
-if restoreOverdue() > 0 then redis.call('PUBLISH', ARGV[1], '') end
+restoreOverdue(ARGV[1])
 local dropped = trim(most, age)
 return {dropped, redis.call('LLEN', KEYS[1]), nextLease()}`
 

@@ -107,7 +107,7 @@ export class RedisQueues {
     const token = lease ?? tag
     try {
       const keys = [...this.#keysOf(name), this.#takenKeyOf(name, this.#context.calls.process)]
-      const values = [token, leaseMs === undefined ? 0 : Math.ceil(leaseMs * 1000)]
+      const values = [token, leaseMs === undefined ? 0 : Math.ceil(leaseMs * 1000), this.#pubSubOf(name)]
       const [dropped, left, nextLeaseUs, event] = listIn(await this.#scripts.take.run(keys, ...values))
       this.dropped += integerIn(dropped)
       this.#watchLeases(name, integerIn(nextLeaseUs))
@@ -124,7 +124,7 @@ export class RedisQueues {
     }
   }
 
-  /** @param nextUs when the next lease ends, in microseconds; negative: there is none */
+  /** @param nextUs microseconds until the next lease ends; negative: there is none */
   #watchLeases(name: string, nextUs: number): void {
     clearTimeout(this.#timers.get(name))
     this.#timers.delete(name)

@@ -214,6 +214,21 @@ describe('a broker over Redis', () => {
     assert.deepEqual(await left(), [''])
   })
 
+  it('calls the listeners of every process when a take finds leases that are over', async (t) => {
+    const { server, a: idle } = await begin(t) // It takes nothing, so it has no timer.
+    let ms = Date.now()
+    const clocks = { now: () => ms, wallNow: () => ms }
+    const { broker: taker } = openBroker(t, server.url, { clocks })
+    for (const text of ['1', '2']) await taker.push('q', text, limits)
+    for (let count = 0; count < 2; count += 1) await taker.take('q', 60_000)
+    let calls = 0
+    await idle.onAvailable('q', () => (calls += 1))
+    ms += 60_000
+    assert.equal(await takeText(taker), '1')
+    await until(() => calls > 0)
+    assert.equal(await takeText(idle), '2')
+  })
+
   it('calls the listeners of every process when a lease is over', async (t) => {
     const { a, b } = await begin(t)
     let calls = 0
@@ -419,7 +434,7 @@ describe('an event in transit', () => {
     const kinds = ['queue', 'queue-limits', 'queue-leased', 'queue-leases', 'queue-taken:p']
     const keys = kinds.map((kind) => `svc:${kind}:q`)
     assert.equal(await restore.run(keys, 'svc:0:queue:q', 'token'), 0)
-    assert.deepEqual(await take.run(keys, 'token', 0), [0, 0, -1])
+    assert.deepEqual(await take.run(keys, 'token', 0, 'svc:0:queue:q'), [0, 0, -1])
     assert.equal(await takeText(a), '1')
   })
 
