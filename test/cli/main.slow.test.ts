@@ -13,6 +13,7 @@ import { request } from '../support/request.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
 import { applicationFolder } from '../support/application-folder.ts'
+import { printedWithoutNode } from '../support/node-warnings.ts'
 
 describe('the commands that start no server', () => {
   it('prints help and version on standard output, with status 0', async (t) => {
@@ -40,7 +41,8 @@ describe('the commands that start no server', () => {
 
     const folder = join(cwd, 'app')
     const before = readFileSync(join(folder, 'svc.json'), 'utf8')
-    assert.deepEqual(await runLauncher(t, ['check'], { cwd: folder }), {
+    const checked = await runLauncher(t, ['check'], { cwd: folder })
+    assert.deepEqual({ ...checked, stdout: printedWithoutNode(checked.stdout) }, {
       status: 0,
       stdout: `${join(folder, 'svc.json')}: all is well, 2 routes\n`,
       stderr: '',
@@ -130,7 +132,7 @@ describe('the choice of the configuration', () => {
     for (const word of ['start', 'check', 'routes']) {
       const { status, stdout, stderr } = await runLauncher(t, [word], { cwd })
       assert.equal(status, 78, word)
-      const [warning, ...problems] = `${stdout}${stderr}`.split('\n')
+      const [warning, ...problems] = printedWithoutNode(`${stdout}${stderr}`).split('\n')
       assert.match(warning ?? '', /^warning: .*svc\.json: .*serve/, word)
       const expected = [
         /^(?:problem: )?Cannot load .*svc\.json: 2 problems$/,

@@ -6,11 +6,12 @@ import { test } from 'node:test'
 import { nodeWarnings } from '../../lib/process/safe-node.ts'
 import { runLauncher as runWhole } from '../support/launch.ts'
 import { applicationFolder } from '../support/application-folder.ts'
+import { printedWithoutNode } from '../support/node-warnings.ts'
 
 /** Without the warning of the Node that runs the tests. */
 const runLauncher: typeof runWhole = async (...given) => {
   const { stdout, ...ended } = await runWhole(...given)
-  return { ...ended, stdout: stdout.replace(/^warning: Node .*\n/m, '') }
+  return { ...ended, stdout: printedWithoutNode(stdout) }
 }
 
 test('warns of a Node that is not safe', async (t) => {

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { withoutNode } from '../support/node-warnings.ts'
 import { request } from '../support/request.ts'
 import type { Files } from '../support/application.ts'
 
@@ -91,7 +92,7 @@ export async function logCounts(url: string): Promise<LogCounts> {
     readonly access_log: LogCounts['access']
     readonly warnings: readonly string[]
   }
-  return { general: status.log, access: status.access_log, warnings: status.warnings }
+  return { general: status.log, access: status.access_log, warnings: withoutNode(status.warnings) }
 }
 
 /**

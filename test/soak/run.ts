@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Seeded } from '../support/seeded.ts'
+import { withoutNode } from '../support/node-warnings.ts'
 import { until } from '../support/until.ts'
 import { add, nothing, readAccessTotals, type Totals } from './access-totals.ts'
 import type { SoakConfiguration } from './application.ts'
@@ -144,7 +145,7 @@ async function whenIdle(operator: Operator): Promise<Record<string, number>> {
       'long polls': status.pool_rest.longpoll,
       'REST queue': status.pool_rest.queue,
       'lost lines': status.log.lost + status.access_log.lost,
-      warnings: status.warnings.length,
+      warnings: withoutNode(status.warnings).length,
     }
     return Object.values(busy).every((count) => count === 0)
   }).catch(() => undefined) // What is still there is in the verdict.

@@ -2,6 +2,7 @@
 import type { LogDetails } from '../../lib/base/ports.ts'
 import { silentLogger, type ModuleLogger } from '../../lib/log/logger.ts'
 import { levels, textOfRecord, type Level } from '../../lib/log/record.ts'
+import { nodeWarnings } from '../../lib/process/safe-node.ts'
 
 /**
  * A log whose lines are kept: `LEVEL text`, with the label, fields and request id that the log would write. The message of
@@ -23,8 +24,9 @@ export function withoutRequestId(line: string): string {
   return line.replace(/ \[[A-Za-z0-9_.-]{8,128}\]$/, '')
 }
 
-/** The warnings and errors of a log, except those about a slow machine. */
+/** The warnings and errors of a log, except those about a slow machine, and the Node which runs the tests. */
 export function complaintsIn(lines: readonly string[]): readonly string[] {
-  const ofMachine = /\[metrics\] the event loop was blocked|\[config\] Node \d/ // A slow machine; an old Node.
-  return lines.filter((line) => /\[(?:WARN|ERROR|FATAL) *\]/.test(line) && !ofMachine.test(line))
+  const ofMachine = ['[metrics] the event loop was blocked', ...nodeWarnings().map((warning) => `[config] ${warning}`)]
+  const complaints = lines.filter((line) => /\[(?:WARN|ERROR|FATAL) *\]/.test(line))
+  return complaints.filter((line) => !ofMachine.some((text) => line.includes(text)))
 }
