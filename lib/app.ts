@@ -45,9 +45,9 @@ import { openLogs, type Logs } from './log/logs.ts'
 import { Metrics } from './metrics/metrics.ts'
 import { createSingleProcess, createThisProcess, type Processes, type ThisProcess } from './metrics/processes.ts'
 import type { Node } from './nodes/node.ts'
-import { nodeWarnings } from './process/safe-node.ts'
 import type { SharedEngine } from './nodes/shared.ts'
 import { createPanel } from './panel/table.ts'
+import { nodeWarnings } from './process/safe-node.ts'
 import type { CertificateInUse } from './tls/certificates.ts'
 
 /** The options of an app. Without `loaded`, `config` is used. */
@@ -72,7 +72,7 @@ export interface AppOptions {
    * The file descriptor of a listening socket passed to this process, instead of `server.host` and `server.port`.
    */
   readonly listenFd?: number
-  /** Whether to warn of a Node that is not safe; true by default. A test has the same result with every Node. */
+  /** Whether to warn of a Node that is not safe. Default: true. Tests turn it off, to pass on every Node alike. */
   readonly warnsOfNode?: boolean
   /** The clock of the jobs, in milliseconds since 1970; `Date.now` by default. */
   readonly now?: () => number

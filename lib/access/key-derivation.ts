@@ -1,25 +1,25 @@
 /**
- * Derives keys from passwords, a few at a time: with scrypt (RFC 7914), or, where the crypto library has none, as a
- * FIPS provider, with PBKDF2-HMAC-SHA256 (RFC 8018). The costs of new hashes are those of the OWASP Password Storage
- * Cheat Sheet: 16 MiB of memory or 600,000 iterations, one to two tenths of a second each.
+ * Derives keys from passwords, a few at a time: with scrypt (RFC 7914) or, where the crypto library has none, as in FIPS
+ * mode, with PBKDF2-HMAC-SHA256 (RFC 8018). The costs of new hashes are those of the OWASP Password Storage Cheat Sheet:
+ * 16 MiB of memory or 600,000 iterations, some tenths of a second each.
  */
 import { createHash, pbkdf2, scrypt, scryptSync, type BinaryLike, type ScryptOptions } from 'node:crypto'
 import { promisify } from 'node:util'
 import { HttpError } from '../http/errors.ts'
 
 /** The parameters of scrypt: 128 * N * r bytes of memory, p times. */
-export interface ScryptCost {
+interface ScryptCost {
   readonly N: number
   readonly r: number
   readonly p: number
 }
 
 /** The parameter of PBKDF2. */
-export interface Pbkdf2Cost {
+interface Pbkdf2Cost {
   readonly iterations: number
 }
 
-/** The cost of a hash; it also says with which function it is made. */
+/** The cost of a hash, and so the function that makes it. */
 export type Cost = ScryptCost | Pbkdf2Cost
 
 /** Derives keys, a few at a time: each takes one of the four threads that file operations also need. */
@@ -39,17 +39,17 @@ export interface StoredKey<C extends Cost = Cost> {
 }
 
 /** The cost of a new hash with scrypt. */
-export const scryptCost: ScryptCost = { N: 2 ** 14, r: 8, p: 5 }
+const scryptCost: ScryptCost = { N: 2 ** 14, r: 8, p: 5 }
 /** The cost of a new hash with PBKDF2. */
-export const pbkdf2Cost: Pbkdf2Cost = { iterations: 600_000 }
+const pbkdf2Cost: Pbkdf2Cost = { iterations: 600_000 }
 /** The bytes of the salt of a new hash. */
 export const saltBytes = 16
 /** The bytes of the key that a new hash derives from the password. */
 export const keyBytes = 32
 /** The maximum memory that a stored hash may require. */
 export const maxMemoryBytes = 160 * 2 ** 20
-/** The maximum of iterations that a stored hash may require: about as long as with scrypt and that memory. */
-export const maxIterations = 5_000_000
+/** The maximum of iterations that a stored hash may require: some seconds of a core. */
+const maxIterations = 5_000_000
 
 const scryptAsync = promisify<BinaryLike, BinaryLike, number, ScryptOptions, Buffer>(scrypt)
 const pbkdf2Async = promisify(pbkdf2)
@@ -101,7 +101,7 @@ export function base64(bytes: Buffer): string {
   return bytes.toString('base64').replaceAll('=', '')
 }
 
-/** Derives a key, without a limit of those at work. Rejects if the crypto library does not have the function. */
+/** Derives a key at once, however many are being derived. Rejects if the crypto library does not have the function. */
 export async function deriveKey(password: string, salt: Buffer, length: number, cost: Cost): Promise<Buffer> {
   if ('iterations' in cost) return pbkdf2Async(password, salt, cost.iterations, length, 'sha256')
   if (!hasScrypt()) {

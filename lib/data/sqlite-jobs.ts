@@ -8,6 +8,7 @@
  * the time at which the next job is due, and asks the file only where that has passed.
  */
 import {
+  dayOf,
   endedTooOften,
   keepDeadMs,
   maxDead,
@@ -22,7 +23,6 @@ import {
   type Outcome,
   type ScheduleStep,
 } from '../jobs/job-store.ts'
-import { dayOf } from '../jobs/local-day.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { Database } from './database.ts'
 import { claimedJob, countJobs, listJobs, type JobRow } from './job-rows.ts'

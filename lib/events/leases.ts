@@ -1,7 +1,4 @@
-/**
- * The leases of the events of queues that were handed out by this process. A lease that is not ended in its time calls
- * back.
- */
+/** The leases of queue events in the brokers that keep them in one process, each with a timer. */
 import { randomBytes } from 'node:crypto'
 
 interface Lease<Held> {
@@ -33,7 +30,7 @@ export class Leases<Held> {
     this.#leases.set(lease, { queue, held, timer: setTimeout(over, ms).unref() })
   }
 
-  /** Returns what the broker holds for a lease of this queue; undefined if there is none, or no longer. */
+  /** Returns what the broker holds for a lease of this queue; undefined if there is no such lease. */
   find(lease: string, queue: string): Held | undefined {
     const found = this.#leases.get(lease)
     return found?.queue === queue ? found.held : undefined
@@ -45,7 +42,7 @@ export class Leases<Held> {
     this.#leases.delete(lease)
   }
 
-  /** What the broker holds, by queue, in the order in which the leases began. */
+  /** Returns each queue with what the broker holds for it, in the order in which the leases began. */
   all(): (readonly [queue: string, held: Held])[] {
     return [...this.#leases.values()].map(({ queue, held }) => [queue, held])
   }

@@ -140,3 +140,10 @@ export const endedTooOften = `its process ended ${maxEnds} times while the job r
 export const keepDeadMs = 7 * 86_400_000
 /** The most dead jobs of a name that are kept. */
 export const maxDead = 1000
+
+/** Returns the local day by which jobs that are done are counted, `2026-11-28`. @param ms milliseconds since 1970 */
+export function dayOf(ms: number): string {
+  const date = new Date(ms)
+  const two = (value: number): string => String(value).padStart(2, '0')
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
+}

@@ -1,6 +1,6 @@
 /**
  * Which versions of Node are safe, as known when this version of svc was made: by the security releases that
- * https://nodejs.org/en/blog/vulnerability announces. A release of svc brings the table up to date.
+ * https://nodejs.org/en/blog/vulnerability announces. Each release of svc brings the table up to date.
  */
 
 /** The date of the last security releases that the table knows. */

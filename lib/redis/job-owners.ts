@@ -9,7 +9,7 @@ interface Owner {
   claims: number
 }
 
-/** What one owner has. */
+/** An owner with the ids of its jobs. */
 export interface HeldJobs {
   readonly owner: string
   readonly ids: readonly string[]

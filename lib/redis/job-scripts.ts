@@ -3,23 +3,22 @@
  * Times are milliseconds since 1970 by the clock of Redis. The keys, after the prefix `<shared.name>:jobs:`:
  *
  * - `id`: the last id. `names`: the names that have jobs. `schedules`: by name, its next time, a space and its `spec`.
- * - `job:ID`: a hash with `name`, `state`, `due`, `tries` and `ends`, and where it has them with `key`, `data`,
- *   `error`,
- *   `owner` and `ended`, when it died.
+ * - `job:ID`: a hash with `name`, `state`, `due`, `tries` and `ends`; some have `key`, `data`, `error`, `owner`, and
+ *   `ended`, when it died.
  * - `waiting:NAME`, `running:NAME`, `dead:NAME`: the ids in a state. `due:NAME`, `ended:NAME`: the ids that wait or are
  *   dead, by that time. `keys:NAME`: the keys of those that wait, each with its id.
  * - `done:DAY`: by name, how many jobs were done.
- * - `owners`: when each owner counts as gone. `owner:OWNER`: the ids that it runs. `looked`: when that was
- *   last checked.
+ * - `owners`: when each owner counts as gone. `owner:OWNER`: the ids of its running jobs. `looked`: when somebody last
+ *   checked which owners are gone.
  *
- * Surprise: when nobody has looked for a while, Redis was away for all, or all servers were. The owners then get new
- * time instead of being judged, so that a restart of Redis ends no jobs.
+ * Surprise: if nobody has checked for a while, Redis was down, or every server was. All owners then get a new term, so
+ * that a restart of Redis costs no job a try.
  *
- * Surprise: `wait` reports a job only when it is the first of its name. Behind another one it needs no message: each
- * process has been told of that one, looks at its time at the latest, and then learns when the next is due.
+ * Surprise: `wait` publishes a job only if it is the first of its name. A later one needs no message: every process
+ * knows when the first is due, claims it then at the latest, and learns from the claim when the next is due.
  *
- * Surprise: two jobs with the same key may wait, when one of them waits for its next try. So `keys` is a sorted set, in
- * which a key begins with its length: no other key begins like it, and the first id after it is the lowest.
+ * Surprise: two waiting jobs may have the same key, if one of them waits for its next try. So `keys` is a sorted set of
+ * entries `LENGTH:KEY:ID`. With its length in front, no key is the beginning of another, and the lowest id comes first.
  *
  * Surprise: a server that is out of memory refuses only commands that add, and it must do so before a script changes
  * anything. So scripts that add begin with the addition, and scripts that take begin with a removal.
@@ -163,7 +162,8 @@ local function release(owner, counts)
   redis.call('ZREM', prefix .. 'owners', owner)
 end
 local function look(owner)
-  local looked = whole(redis.call('GETDEL', prefix .. 'looked'))
+  local looked = whole(redis.call('GET', prefix .. 'looked'))
+  redis.call('DEL', prefix .. 'looked')
   redis.call('SET', prefix .. 'looked', digits(now))
   redis.call('ZADD', prefix .. 'owners', now + ${ownerMs}, owner)
   if not looked or looked > now or now - looked > ${longestGapMs} then
@@ -215,7 +215,10 @@ for at = 4, #ARGV do
 end
 return answer({first and digits(first - now) or '', jobs})`
 
-/** ARGV: the owner, the ids that it has. What else it has in Redis is given back: the reply to its claim was lost. */
+/**
+ * ARGV: the owner, the ids that it knows to have. Others that Redis has for it are given back: the reply to their claim
+ * was lost.
+ */
 const beat = `${begin}${owners}
 local held = {}
 for at = 3, #ARGV do held[ARGV[at]] = true end
@@ -255,20 +258,29 @@ const release = `${begin}${owners}
 release(ARGV[2], ARGV[3] == '1')
 return answer(false)`
 
+/** `nextOf` returns the next time of a schedule, as text, and its spec; nil when it is not known or is damaged. */
+const schedules = `
+local function nextOf(name)
+  local stored = redis.call('HGET', prefix .. 'schedules', name) or ''
+  local _, _, next, spec = string.find(stored, '^(%-?%d+) (.*)$')
+  return next, spec
+end
+local function setNext(name, next, spec)
+  redis.call('HSET', prefix .. 'schedules', name, next .. ' ' .. spec)
+end`
+
 /** ARGV: the name, the spec, its next time. Returns the next time. */
-const plan = `${begin}
-local known = redis.call('HGET', prefix .. 'schedules', ARGV[2]) or ''
-local next, spec = string.match(known, '^(%-?%d+) (.*)$')
+const plan = `${begin}${schedules}
+local next, spec = nextOf(ARGV[2])
 if spec == ARGV[3] and whole(next) then return answer(next) end
-redis.call('HSET', prefix .. 'schedules', ARGV[2], ARGV[4] .. ' ' .. ARGV[3])
+setNext(ARGV[2], ARGV[4], ARGV[3])
 return answer(ARGV[4])`
 
 /** ARGV: the name, its time, its next time, whether it runs. Returns 1, or 0 when its time was another one. */
-const advance = `${begin}${add}
-local known = redis.call('HGET', prefix .. 'schedules', ARGV[2]) or ''
-local next, spec = string.match(known, '^(%-?%d+) (.*)$')
+const advance = `${begin}${add}${schedules}
+local next, spec = nextOf(ARGV[2])
 if next ~= ARGV[3] then return answer(0) end
-redis.call('HSET', prefix .. 'schedules', ARGV[2], ARGV[4] .. ' ' .. spec)
+setNext(ARGV[2], ARGV[4], spec)
 if ARGV[5] == '1' then add(ARGV[2], '', '${scheduleKey}', now) end
 return answer(1)`
 
@@ -284,9 +296,8 @@ end
 return answer({counts, redis.call('HGETALL', prefix .. 'done:' .. ARGV[2])})`
 
 /**
- * ARGV: the name, the state, the id below which to begin or '', how many to skip, the maximum. Returns for each job,
- * the
- * newest first, id, tries, when it is due or has died, key and error; for a damaged one only its id.
+ * ARGV: the name, the state, the id below which to begin or '', how many to skip, the maximum. Returns the jobs,
+ * newest first, each as id, tries, when it is due or has died, key and error; of a damaged one only the id.
  */
 const page = `${begin}
 local from = ARGV[4] == '' and '+' or '(' .. ARGV[4]

@@ -12,6 +12,7 @@ import { isJsonLine } from '../base/json-text.ts'
 import { reasonOf } from '../base/reason.ts'
 import { HttpError } from '../http/errors.ts'
 import {
+  dayOf,
   endedTooOften,
   type Claim,
   type ClaimedJob,
@@ -24,7 +25,6 @@ import {
   type Outcome,
   type ScheduleStep,
 } from '../jobs/job-store.ts'
-import { dayOf } from '../jobs/local-day.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { Redis, RedisScript } from './client.ts'
 import { answered } from './errors.ts'
