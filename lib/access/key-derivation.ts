@@ -1,7 +1,7 @@
 /**
- * Derives keys from passwords, a few at a time: with scrypt (RFC 7914) or, where the crypto library has none, as in FIPS
- * mode, with PBKDF2-HMAC-SHA256 (RFC 8018). The costs of new hashes are those of the OWASP Password Storage Cheat Sheet:
- * 16 MiB of memory or 600,000 iterations, some tenths of a second each.
+ * Derives keys from passwords, a few at a time: with scrypt (RFC 7914) or, where the crypto library has none, as in
+ * FIPS mode, with PBKDF2-HMAC-SHA256 (RFC 8018). The costs of new hashes are those of the OWASP Password Storage Cheat
+ * Sheet: 16 MiB of memory or 600,000 iterations, some tenths of a second each.
  */
 import { createHash, pbkdf2, scrypt, scryptSync, type BinaryLike, type ScryptOptions } from 'node:crypto'
 import { promisify } from 'node:util'

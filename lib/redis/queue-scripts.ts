@@ -57,7 +57,8 @@ local takenLife = math.min(life, 86400000)`
 
 /**
  * `restoreOverdue` makes some events available whose lease is over, the first to end the next to be taken, and tells
- * every process, since only the first script that looks finds them. `nextLease` returns the microseconds until the next lease ends, -1 without one.
+ * every process, since only the first script that looks finds them. `nextLease` returns the microseconds until the next
+ * lease ends, -1 without one.
  */
 const leases = `
 local function restoreOverdue(channel)
@@ -95,8 +96,8 @@ return dropped`
 
 /**
  * KEYS: and the events taken by this process. ARGV: the token of this call, which is the lease if it takes one; its
- * microseconds, 0 without; the channel of PUBLISH. Returns the number of dropped events, the number of events left, `nextLease`, and the event,
- * which is missing when the queue is empty.
+ * microseconds, 0 without; the channel of PUBLISH. Returns the number of dropped events, the number of events left,
+ * `nextLease`, and the event, which is missing when the queue is empty.
  */
 const take = `${begin}${limits}${leases}
 if redis.call('HEXISTS', KEYS[5], ARGV[1]) == 1 then return {0, 0, -1} end

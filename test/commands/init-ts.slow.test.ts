@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import { describe, it } from 'node:test'
 import { writeFiles } from '../support/application.ts'
 import { launch, optionsOfSources, root, runLauncher } from '../support/launch.ts'
+import { printedWithoutNode } from '../support/node-warnings.ts'
 import { request } from '../support/request.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
@@ -24,7 +25,8 @@ describe('init --ts', () => {
     }
     assert.deepEqual([made.status, made.stderr], [0, ''])
     assert.match(made.stdout, /\n {2}routes\/home\.ts\n[^]*\n {2}package\.json\n {2}tsconfig\.json\n/)
-    assert.deepEqual(await runLauncher(t, ['check'], { cwd: folder }), {
+    const checked = await runLauncher(t, ['check'], { cwd: folder })
+    assert.deepEqual({ ...checked, stdout: printedWithoutNode(checked.stdout) }, {
       status: 0,
       stdout: `${join(folder, 'svc.json')}: all is well, 2 routes\n`,
       stderr: '',
