@@ -220,7 +220,10 @@ describe('a broker over Redis', () => {
     const clocks = { now: () => ms, wallNow: () => ms }
     const { broker: taker } = openBroker(t, server.url, { clocks })
     for (const text of ['1', '2']) await taker.push('q', text, limits)
-    for (let count = 0; count < 2; count += 1) await taker.take('q', 60_000)
+    for (let count = 0; count < 2; count += 1) {
+      await taker.take('q', 60_000)
+      ms += 1
+    }
     let calls = 0
     await idle.onAvailable('q', () => (calls += 1))
     ms += 60_000
