@@ -201,7 +201,8 @@ export class Runner {
   async #claim(): Promise<number> {
     const free = this.#options.workers - this.#running.size
     if (free <= 0 || this.#isStopped) return Infinity // The next one to end claims.
-    const { jobs, nextAt } = await this.#options.store.claim(this.#owner, [...this.#jobs.keys()], free)
+    const limitsMs = [...this.#jobs.values()].map(({ record }) => record.timeout_s * 1000)
+    const { jobs, nextAt } = await this.#options.store.claim(this.#owner, [...this.#jobs.keys()], free, limitsMs)
     for (const job of jobs) void this.#run(job)
     return this.#running.size < this.#options.workers ? (nextAt ?? Infinity) : Infinity
   }

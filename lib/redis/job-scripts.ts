@@ -8,11 +8,11 @@
  * - `waiting:NAME`, `running:NAME`, `dead:NAME`: the ids in a state. `due:NAME`, `ended:NAME`: the ids that wait or are
  *   dead, by that time. `keys:NAME`: the keys of those that wait, each with its id.
  * - `done:DAY`: by name, how many jobs were done.
- * - `owners`: when each owner counts as gone. `owner:OWNER`: the ids of its running jobs. `looked`: when somebody last
- *   checked which owners are gone.
+ * - `owners`: when each owner counts as gone. `owner:OWNER`: the ids of its running jobs. `until`: the ids of running
+ *   jobs, by the time when their try must be over. `looked`: when somebody last checked these times.
  *
- * Surprise: if nobody has checked for a while, Redis was down, or every server was. All owners then get a new term, so
- * that a restart of Redis costs no job a try.
+ * Surprise: if nobody has checked for a while, Redis was down, or every server was. All owners and overdue tries then
+ * get a new term, so that a restart of Redis costs no job a try.
  *
  * Surprise: `wait` publishes a job only if it is the first of its name. A later one needs no message: every process
  * knows when the first is due, claims it then at the latest, and learns from the claim when the next is due.
@@ -28,6 +28,8 @@ import type { Redis } from './client.ts'
 
 /** Milliseconds after which an owner that has not been renewed is gone. */
 export const ownerMs = 20_000
+/** Milliseconds that an owner has to report the end of a try after its `timeout_s`. */
+const reportMs = 1000
 /** When nobody has looked for longer than this, in milliseconds, no owner is judged. */
 const longestGapMs = 10_000
 /** `claim` gives no further job when those it gives have this many bytes of data: the client accepts 64 MiB. */
@@ -67,6 +69,7 @@ local function startOf(key) return #key .. ':' .. key .. ':' end
 local function leave(job)
   if job.state == 'running' then
     redis.call('ZREM', prefix .. 'running:' .. job.name, job.id)
+    redis.call('ZREM', prefix .. 'until', job.id)
     if job.owner then redis.call('SREM', prefix .. 'owner:' .. job.owner, job.id) end
     return
   end
@@ -76,6 +79,7 @@ local function leave(job)
 end
 local function remove(id, foundIn)
   redis.call('DEL', prefix .. 'job:' .. id)
+  redis.call('ZREM', prefix .. 'until', id)
   local names = redis.call('SMEMBERS', prefix .. 'names')
   names[#names + 1] = foundIn
   for _, name in ipairs(names) do
@@ -139,7 +143,8 @@ end`
 
 /**
  * `giveBack` makes a job of an owner wait, or ends it when this counts as an end of its process for the last time.
- * `look` renews an owner and gives back the jobs of those that are gone. It begins with a removal.
+ * `look` renews an owner, and gives back the jobs of those that are gone and the jobs whose try should be over. It begins
+ * with a removal.
  */
 const owners = `
 local function giveBack(owner, id, counts)
@@ -170,9 +175,17 @@ local function look(owner)
     for _, each in ipairs(redis.call('ZRANGE', prefix .. 'owners', 0, -1)) do
       redis.call('ZADD', prefix .. 'owners', now + ${ownerMs}, each)
     end
+    for _, id in ipairs(redis.call('ZRANGEBYSCORE', prefix .. 'until', '-inf', now)) do
+      redis.call('ZADD', prefix .. 'until', now + ${ownerMs}, id)
+    end
     return
   end
   for _, each in ipairs(redis.call('ZRANGEBYSCORE', prefix .. 'owners', '-inf', now)) do release(each, true) end
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', prefix .. 'until', '-inf', now)) do
+    local job = read(id)
+    redis.call('ZREM', prefix .. 'until', id)
+    if job and job.owner then giveBack(job.owner, id, true) end
+  end
 end`
 
 /** ARGV: the name, data or '', key or '', when it is due or '' for now. Returns the id. */
@@ -180,13 +193,15 @@ const enqueue = `${begin}${add}
 return answer(add(ARGV[2], ARGV[3], ARGV[4], ARGV[5] == '' and now or ARGV[5]))`
 
 /**
- * ARGV: the owner, the maximum of jobs, the names. Returns in how many milliseconds the next job is due, '' when none
- * waits, and id, name, number of the try and data of each job.
+ * ARGV: the owner, the maximum of jobs, and for each name, it and the milliseconds of a try, '' for no limit. Returns in
+ * how many milliseconds the next job is due or a try should be over, '' when there is none, and id, name, number of the
+ * try and data of each job.
  */
 const claim = `${begin}${owners}
-local owner, most, due = ARGV[2], tonumber(ARGV[3]), {}
+local owner, most, due, limits = ARGV[2], tonumber(ARGV[3]), {}, {}
 look(owner)
-for at = 4, #ARGV do
+for at = 4, #ARGV, 2 do
+  limits[ARGV[at]] = tonumber(ARGV[at + 1])
   local found = redis.call('ZRANGEBYSCORE', prefix .. 'due:' .. ARGV[at], '-inf', now, 'WITHSCORES', 'LIMIT', 0, most)
   for each = 1, #found, 2 do
     due[#due + 1] = {id = found[each], ms = tonumber(found[each + 1]), name = ARGV[at]}
@@ -203,16 +218,20 @@ for at = 1, math.min(most, #due) do
     redis.call('HSET', job.at, 'state', 'running', 'owner', owner)
     redis.call('ZADD', prefix .. 'running:' .. job.name, 0, job.id)
     redis.call('SADD', prefix .. 'owner:' .. owner, job.id)
+    local limit = limits[job.name]
+    if limit then redis.call('ZADD', prefix .. 'until', now + limit + ${reportMs}, job.id) end
     local data = redis.call('HGET', job.at, 'data')
     jobs[#jobs + 1] = {job.id, job.name, job.tries + 1, data}
     bytes = bytes + #(data or '')
   end
 end
 local first
-for at = 4, #ARGV do
-  local ms = tonumber(redis.call('ZRANGE', prefix .. 'due:' .. ARGV[at], 0, 0, 'WITHSCORES')[2] or '')
+local function firstIn(list)
+  local ms = tonumber(redis.call('ZRANGE', prefix .. list, 0, 0, 'WITHSCORES')[2] or '')
   if ms and (not first or ms < first) then first = ms end
 end
+firstIn('until')
+for at = 4, #ARGV, 2 do firstIn('due:' .. ARGV[at]) end
 return answer({first and digits(first - now) or '', jobs})`
 
 /**

@@ -5,7 +5,7 @@
  * next one is, and adds them to the clock of this process.
  *
  * An owner renews itself every few seconds. One that does not for `ownerMs` is gone: any other process gives its jobs
- * back. Each time the owner also names the jobs that it has, so that those of a claim whose reply was lost are given
+ * back. It gives a single job back earlier, when the time for its try is over and its owner has not said so. Each time the owner also names the jobs that it has, so that those of a claim whose reply was lost are given
  * back, too.
  */
 import { isJsonLine } from '../base/json-text.ts'
@@ -93,10 +93,11 @@ export class RedisJobs implements JobStore {
     return shortId(await this.#run(this.#scripts.enqueue, ...values))
   }
 
-  async claim(owner: string, names: readonly string[], count: number): Promise<Claim> {
+  async claim(owner: string, names: readonly string[], count: number, limitsMs: readonly number[] = []): Promise<Claim> {
     if (names.length === 0) return { jobs: [], nextAt: null }
+    const values = names.flatMap((name, at) => [encoded(name), limitsMs[at] ?? ''])
     const { waitMs, jobs } = await this.#owners.claims(owner, async () => {
-      const [wait, rows] = listIn(await this.#run(this.#scripts.claim, owner, count, ...names.map(encoded)))
+      const [wait, rows] = listIn(await this.#run(this.#scripts.claim, owner, count, ...values))
       const jobs = listIn(rows).map(claimedJob)
       const waitMs = textIn(wait) === '' ? null : integerIn(wait)
       return { waitMs, jobs, ids: jobs.map(({ id }) => id) }

@@ -39,10 +39,10 @@ interface Served {
 }
 
 /** Servers on one engine, and what their jobs have noted. */
-async function begin(t: TestContext, configs: readonly Readonly<Record<string, unknown>>[], schedule: object = {}) {
+async function begin(t: TestContext, configs: readonly Readonly<Record<string, unknown>>[], schedule: object = {}, work: object = {}) {
   const redis = await startRedis(t)
   const file = join(temporaryFolder(), 'notes')
-  const nodes = await Promise.all(configs.map((config) => start(t, redis, file, config, schedule)))
+  const nodes = await Promise.all(configs.map((config) => start(t, redis, file, config, schedule, work)))
   const notes = (): Note[] => (existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : []).map((line) => {
     const [pid, ...words] = line.split(' ')
     return { pid: Number(pid), text: words.join(' ') }
@@ -50,9 +50,9 @@ async function begin(t: TestContext, configs: readonly Readonly<Record<string, u
   return { redis, nodes: nodes as [Served, Served], notes }
 }
 
-async function start(t: TestContext, redis: RedisServer, notes: string, config: object, schedule: object): Promise<Served> {
+async function start(t: TestContext, redis: RedisServer, notes: string, config: object, schedule: object, work: object): Promise<Served> {
   const files = {
-    'jobs/work.json': [{ name: 'work', action: 'work.mjs', timeout_s: 86_400 }, { name: 'tick', action: 'work.mjs@tick', ...schedule }],
+    'jobs/work.json': [{ name: 'work', action: 'work.mjs', timeout_s: 86_400, ...work }, { name: 'tick', action: 'work.mjs@tick', ...schedule }],
     'routes/add.json': [{ name: 'add', url: '/add', action: 'work.mjs@add' }],
     'work.mjs': action(notes),
   }
@@ -120,6 +120,18 @@ describe('the jobs of servers with one engine', () => {
     const key = 'svc:jobs:job:0000000000000001'
     assert.equal(await redis.ask('HMGET', key, 'state', 'tries', 'ends'), 'waiting\n0\n1')
     assert.equal(await redis.ask('ZCARD', 'svc:jobs:owners'), '0')
+  })
+
+  it('run again when their time is over, if that is sooner', async (t) => {
+    const { redis, nodes: [one, two], notes } = await begin(t, [{}, {}], {}, { timeout_s: 3 })
+    await one.add('hang')
+    await until(() => notes().length === 1)
+    const first = notes()[0]?.pid === one.server.child.pid ? one : two
+    const second = first === one ? two : one
+    first.server.child.kill('SIGKILL')
+    await until(() => notes().length === 2)
+    assert.deepEqual(notes()[1], { pid: second.server.child.pid, text: 'begin hang' })
+    assert.equal(await redis.ask('ZCARD', 'svc:jobs:owners'), '2', 'the killed one still has its term')
   })
 
   it('make one run of a schedule', async (t) => {

@@ -102,6 +102,45 @@ describe('an owner in Redis', () => {
     }
   })
 
+  it('that is gone loses a job when the time for its try is over, if that is sooner', async (t) => {
+    const { server, clock, a, b } = await startTwo(t)
+    const id = await a.enqueue(job)
+    assert.deepEqual(idsOf(await a.claim('gone', ['a'], 10, [3000])), [id])
+    assert.deepEqual(await b.claim('o', ['b', 'a'], 10, [1000]), { jobs: [], nextAt: clock.ms + 4000 })
+    clock.ms += 3999
+    assert.deepEqual(await take(b, 'o'), [])
+    clock.ms += 1
+    assert.deepEqual(await take(b, 'o'), [id])
+    assert.equal(await endsOf(server, id), '1')
+    await a.settle('gone', [{ id, end: 'done' }])
+    clock.ms += 3000
+    assert.deepEqual(await take(a, 'gone'), [])
+    assert.deepEqual(await statesOf(a), ['running'])
+  })
+
+  it('that has settled a job in time loses nothing when that time comes', async (t) => {
+    const { server, clock, a, b } = await startTwo(t)
+    const id = await a.enqueue(job)
+    await a.claim('o', ['a'], 10, [3000])
+    await a.settle('o', [{ id, end: 'retry', at: clock.ms, error: 'no' }])
+    assert.deepEqual(idsOf(await a.claim('o', ['a'], 10, [9000])), [id])
+    clock.ms += 4000
+    assert.deepEqual(await take(b, 'p'), [])
+    assert.equal(await endsOf(server, id), '0')
+  })
+
+  it('has another term for its tries after nobody could check', async (t) => {
+    const { server, clock, a, b } = await startTwo(t)
+    const id = await a.enqueue(job)
+    await a.claim('o', ['a'], 10, [3000])
+    clock.ms += 15_000
+    assert.deepEqual(await take(b, 'p'), [])
+    clock.ms += 5000
+    assert.deepEqual(await take(b, 'p'), [])
+    await a.settle('o', [{ id, end: 'done' }])
+    assert.deepEqual([await statesOf(a), await server.ask('EXISTS', 'svc:jobs:until')], [[], '0'])
+  })
+
   it('that is gone ends a job for the third time, with a line in the log of whoever sees it', async (t) => {
     const { clock, a, two, b } = await startTwo(t)
     const id = await a.enqueue(job)
