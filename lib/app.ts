@@ -23,7 +23,7 @@ import {
   foldersOf,
   sessionFolder,
 } from './composition/written-folders.ts'
-import { chooseAppKey, type AppKey } from './config/app-key.ts'
+import { auditKeysOf, chooseAppKey, type AppKey } from './config/app-key.ts'
 import { withSections, type SectionedConfig } from './config/assemble.ts'
 import { parseConfig, type LoadedConfig } from './config/load.ts'
 import { refuseInconsistent, inconsistencyWarnings } from './config/together.ts'
@@ -177,6 +177,8 @@ class Server implements App {
   readonly #folders: FolderWatch
   readonly #warningsOfValues: readonly string[]
   #isStarted = false
+  /** Whether the audit log has the start. */
+  #isRecorded = false
   #loading: Promise<void> | undefined
 
   constructor(options: AppOptions) {
@@ -195,8 +197,8 @@ class Server implements App {
     this.#certificate = rooms.tls && new rooms.tls.CertificateInUse(loaded)
     const onUnsent = (message: string, thrown: unknown): void => this.log('response').error(message, { thrown })
     const staticFiles = openStaticFiles(loaded, onUnsent)
-    this.#logs = worker?.logs ?? openLogs(config, this.#path('paths.log'))
     this.#appKey = worker?.appKey ?? chooseAppKey(config)
+    this.#logs = worker?.logs ?? openLogs(config, this.#path('paths.log'), auditKeysOf(config, this.#appKey))
 
     this.#shared = this.#openEngine(rooms)
     this.#node = worker === undefined ? this.#openNode() : undefined
@@ -324,8 +326,11 @@ class Server implements App {
       throw new Error('Cannot start: the server is being stopped')
     }
     const { info } = this.log('server')
-    if (this.#worker === undefined) info(`listening on ${address.url}`)
-    else info(`process ${this.process.number} of ${this.process.count} serves: ${process.pid}`)
+    if (this.#worker === undefined) {
+      info(`listening on ${address.url}`)
+      this.#logs.recordServer('start')
+      this.#isRecorded = true
+    } else info(`process ${this.process.number} of ${this.process.count} serves: ${process.pid}`)
     return address
   }
 
@@ -435,6 +440,7 @@ class Server implements App {
       },
       onDrain: () => this.#built.webSockets.stop(),
       finish: () => this.#life.end(),
+      onEnd: () => this.#isRecorded && this.#logs.recordServer('stop'),
     })
   }
 

@@ -82,6 +82,11 @@ async function run(options: ReturnType<typeof parseOptions>): Promise<void> {
       process.exitCode = await backup(() => loadWithKey(options), options.target)
       return
     }
+    case 'audit': {
+      const { audit } = await loadRoom('svc audit', () => import('../commands/audit.ts'))
+      process.exitCode = await audit(() => loadWithKey(options), options)
+      return
+    }
     case 'passwd': {
       const { passwd } = await loadRoom('svc passwd', () => import('../commands/passwd.ts'))
       process.exitCode = await passwd(configFile(options).file, () => loadWithKey(options))

@@ -18,17 +18,18 @@ export interface CommandOptions {
 
 /** The command to run, or wrong usage. */
 export type Command =
-  | ({ readonly word: Exclude<ServerWord, keyof typeof ownOptions | 'backup'> } & CommandOptions)
+  | ({ readonly word: Exclude<ServerWord, keyof typeof ownOptions | 'backup' | 'audit'> } & CommandOptions)
   | ({ readonly word: 'permissions'; readonly write: readonly string[] } & CommandOptions)
   | ({ readonly word: 'types'; readonly checks: boolean } & CommandOptions)
   | ({ readonly word: 'openapi'; readonly out: string | undefined } & CommandOptions)
   | ({ readonly word: 'backup'; readonly target: string } & CommandOptions)
+  | ({ readonly word: 'audit'; readonly files: readonly string[]; readonly head: string | undefined } & CommandOptions)
   | { readonly word: 'init'; readonly folder: string; readonly typeScript: boolean }
   | { readonly word: 'help' | 'version' }
   /** Wrong usage, exit status 2; `error` is the message. */
   | { readonly word: 'usage'; readonly error: string }
 
-type ServerWord = 'start' | 'check' | 'routes' | 'types' | 'openapi' | 'passwd' | 'permissions' | 'backup'
+type ServerWord = 'start' | 'check' | 'routes' | 'types' | 'openapi' | 'passwd' | 'permissions' | 'backup' | 'audit'
 
 /** The output of `--help`. */
 export const helpText = `Usage: svc [start] [options]   runs the server
@@ -41,6 +42,9 @@ export const helpText = `Usage: svc [start] [options]   runs the server
                                describes the routes as OpenAPI 3.1
        svc backup [options] FILE
                                copies paths.data, while the server runs
+       svc audit [options] [FILE ...] [--head MAC]
+                               checks that the records of the audit log follow
+                               each other, and that one has this mac
        svc init DIR [--ts]     makes a new application in an empty folder;
                                with --ts in TypeScript
        svc passwd [options]    sets the admin's name and password in the file
@@ -64,7 +68,7 @@ Exit status: 0 done or stopped as asked, 1 failed while running, 2 wrong usage,
 `
 
 const serverWords: readonly ServerWord[] = [
-  ...(['start', 'check', 'routes', 'types', 'openapi', 'passwd', 'permissions', 'backup'] as const),
+  ...(['start', 'check', 'routes', 'types', 'openapi', 'passwd', 'permissions', 'backup', 'audit'] as const),
 ]
 /** The words that take a path. */
 const wordsWithPath = ['init', 'backup']
@@ -77,13 +81,14 @@ const options = {
   write: { type: 'string', multiple: true },
   check: { type: 'boolean' },
   out: { type: 'string' },
+  head: { type: 'string' },
   ts: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'v' },
 } as const
 const overrideKeys = { host: 'server.host', port: 'server.port', env: 'app.env' } as const
 /** The options of single commands. */
-const ownOptions = { permissions: ['write'], types: ['check'], openapi: ['out'] } as const
+const ownOptions = { permissions: ['write'], types: ['check'], openapi: ['out'], audit: ['head'] } as const
 const serverOptions = ['config', ...Object.keys(overrideKeys)]
 
 class UsageError extends Error {}
@@ -119,18 +124,17 @@ function read(args: readonly string[]): Command {
     if (!taken.includes(name)) throw new UsageError(`${word} does not take --${name}`)
     if ([value].flat().includes('')) throw new UsageError(`--${name} needs a value`)
   }
-  const [path = '', ...more] = wordsWithPath.includes(word) ? rest : ['', ...rest]
+  const [path = '', ...more] = wordsWithPath.includes(word) ? rest : ['', ...(word === 'audit' ? [] : rest)]
   if (more[0] !== undefined) throw new UsageError(`${word} takes no more arguments, but got ${quoted(more[0])}`)
-  if (serverWord !== undefined) return readServerWord(serverWord, values, path)
+  if (serverWord !== undefined) return readServerWord(serverWord, values, path, rest)
   if (path === '') throw new UsageError('init needs the folder to make: svc init DIR')
   return { word: 'init', folder: path, typeScript: values.ts === true }
 }
 
-type Values = Readonly<
-  Partial<Record<'config' | 'out' | keyof typeof overrideKeys, string>> & { write?: readonly string[]; check?: boolean }
->
+type TextOption = 'config' | 'out' | 'head' | keyof typeof overrideKeys
+type Values = Readonly<Partial<Record<TextOption, string>> & { write?: readonly string[]; check?: boolean }>
 
-function readServerWord(word: ServerWord, values: Values, path: string): Command {
+function readServerWord(word: ServerWord, values: Values, path: string, rest: readonly string[]): Command {
   const overrides: Record<string, unknown> = {}
   for (const name of ['host', 'port', 'env'] as const) {
     const text = values[name]
@@ -141,12 +145,13 @@ function readServerWord(word: ServerWord, values: Values, path: string): Command
     if ('problem' in reading) throw new UsageError(`--${name} ${reading.problem}`)
     overrides[key] = reading.value
   }
-  const { config, write = [], check = false, out } = values
+  const { config, write = [], check = false, out, head } = values
   if (word === 'permissions') return { word, write, config, overrides }
   if (word === 'backup') {
     if (path === '') throw new UsageError('backup needs the file to make: svc backup FILE')
     return { word, target: path, config, overrides }
   }
+  if (word === 'audit') return { word, files: rest, head, config, overrides }
   if (word === 'types') return { word, checks: check, config, overrides }
   return word === 'openapi' ? { word, out, config, overrides } : { word, config, overrides }
 }

@@ -5,7 +5,7 @@ import { resolve } from 'node:path'
 import { reasonOf } from '../base/reason.ts'
 import { loadRooms } from '../composition/rooms.ts'
 import { startLine } from '../base/version.ts'
-import { chooseAppKey } from '../config/app-key.ts'
+import { auditKeysOf, chooseAppKey } from '../config/app-key.ts'
 import { Primary } from './primary.ts'
 import { prepareWorkers } from './worker-process.ts'
 import type { LoadedConfig } from '../config/load.ts'
@@ -28,7 +28,8 @@ export async function runPrimary(
   mark: RunMark,
 ): Promise<number> {
   const { config } = loaded
-  const logs = openLogs(config, resolve(loaded.folder, config['paths.log']))
+  const appKey = chooseAppKey(config)
+  const logs = openLogs(config, resolve(loaded.folder, config['paths.log']), auditKeysOf(config, appKey))
   const log = logs.module('server')
   handleUncaught({ log: logs.module, config, closeLogs: () => logs.close() })
   log.info(startLine(loaded, `${count} workers, `))
@@ -42,12 +43,13 @@ export async function runPrimary(
     rooms,
     configFile,
     sharedPassword,
-    appKey: chooseAppKey(config),
+    appKey,
     logs,
     count,
     listenFd,
     onReady: ({ url }) => {
       log.info(`listening on ${url}`)
+      logs.recordServer('start')
       mark.begin()
       notifier?.ready(`listening on ${url}, ${count} processes`)
     },
@@ -68,6 +70,7 @@ export async function runPrimary(
   const status = await primary.done
   if (status === exitStatus.ok) mark.end()
   watching?.close()
+  logs.recordServer('stop')
   log.info('all processes have stopped')
   await notifier?.sent()
   return status

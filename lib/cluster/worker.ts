@@ -8,7 +8,7 @@ import { RateLimited } from '../base/rate-limited.ts'
 import { reasonOf } from '../base/reason.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Command } from '../control/commands.ts'
-import { auditFile } from '../log/audit-log.ts'
+import { auditFile } from '../log/audit-file.ts'
 import { openLogs, type Logs } from '../log/logs.ts'
 import { createClusterAddressLimit, createClusterBuckets, createClusterThrottle } from './limits.ts'
 import { ClusterBroker } from './events.ts'
@@ -62,7 +62,7 @@ export async function joinPrimary(number: number, app: Promise<App>): Promise<Jo
     access: new PipeTarget(withoutBlocking(logFds.access), resolve(logFolder, config['access_log.file'])),
     audit: new PipeTarget(withoutBlocking(logFds.audit), resolve(logFolder, auditFile)),
   }
-  const logs = openLogs(config, logFolder, targets, number)
+  const logs = openLogs(config, logFolder, { targets, number })
   const damaged = new RateLimited(logs.module('error').error, 1000)
   report = (message) => damaged.say(message)
   const options: JoinedWorker['options'] = {

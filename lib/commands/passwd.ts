@@ -5,14 +5,18 @@
  * It saves a new secret too, which ends all earlier sessions. A running server uses the new values only after a
  * restart.
  */
+import { chownSync, existsSync, statSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { checkSetup, makeCredentials, type SetupInput } from '../access/credentials.ts'
+import { auditKeysOf, chooseAppKey } from '../config/app-key.ts'
 import { errorOfValues, fileToWrite, type LoadedConfig } from '../config/load.ts'
 import { md5Problem } from '../config/together.ts'
 import { saveConfig } from '../config/save.ts'
-import type { Config } from '../config/table.ts'
+import { auditFile } from '../log/audit-file.ts'
+import { AuditLog } from '../log/audit-log.ts'
 import { exitStatus, isFileError, textOfFileError } from '../process/process.ts'
 
 /** Where the answers come from and where messages go: the standard streams of the process. */
@@ -39,12 +43,11 @@ export async function passwd(
   load: () => Promise<LoadedConfig>,
   streams = standardStreams(),
 ): Promise<number> {
-  let config: Config
+  let loaded: LoadedConfig
   try {
-    const loaded = await load()
+    loaded = await load()
     const problem = md5Problem(loaded.config)
     if (problem !== undefined) throw errorOfValues(loaded, [problem])
-    config = loaded.config
   } catch (error) {
     if (!isFileError(error)) throw error
     streams.problem(textOfFileError(error))
@@ -60,10 +63,11 @@ export async function passwd(
     streams.problem('Nothing was changed\n')
     return exitStatus.failed
   }
-  return save(fileToWrite(file, config), config, answers, streams)
+  return save(fileToWrite(file, loaded.config), loaded, answers, streams)
 }
 
-async function save(file: string, config: Config, answers: SetupInput, streams: PasswdStreams): Promise<number> {
+async function save(file: string, loaded: LoadedConfig, answers: SetupInput, streams: PasswdStreams): Promise<number> {
+  const { config } = loaded
   const { user, password } = answers
   const created = await makeCredentials({ user, password, hardened: config['admin.hardened'], nowMs: Date.now() })
   try {
@@ -73,7 +77,27 @@ async function save(file: string, config: Config, answers: SetupInput, streams: 
     return exitStatus.failed
   }
   streams.out(`Saved in ${file}. Restart a server that uses it.\n`)
+  record(loaded, user, streams.problem)
   return exitStatus.ok
+}
+
+const noKey = 'Not recorded in the audit log: there is no app_key here to sign the record with\n'
+
+/** Adds a record to the audit log. If that fails, it says why. */
+function record({ config, folder }: LoadedConfig, user: string, problem: PasswdStreams['problem']): void {
+  const chosen = chooseAppKey(config)
+  if (!chosen.isLasting) return problem(noKey)
+  const logFolder = resolve(folder, config['paths.log'])
+  const path = join(logFolder, auditFile)
+  const isNew = !existsSync(path)
+  const consolePort = { out: problem, error: problem, waitingBytes: 0 }
+  const report = (_: unknown, message: string): void => problem(`${message}\n`)
+  const log = new AuditLog(logFolder, { report, consolePort, keys: auditKeysOf(config, chosen) })
+  log.record({ by: 'passwd', user, what: 'admin.user and admin.password set', from: config['admin.user'], to: user })
+  log.close()
+  if (!isNew || log.lost > 0 || process.getuid?.() !== 0) return
+  const { uid, gid } = statSync(logFolder) // The server, which has less rights than root, must be able to write there.
+  chownSync(path, uid, gid)
 }
 
 /**

@@ -20,6 +20,8 @@ interface StopOptions {
   readonly log: LogPort
   /** The last line of the log. */
   readonly lastLine: string
+  /** Called before the last line. */
+  readonly onEnd: () => void
   /** How long requests are served normally after the stop begins, in milliseconds; ignored while not listening. */
   readonly drainDelayMs: number
   /** The maximum duration of the whole stop, in milliseconds. */
@@ -69,6 +71,7 @@ export function createStop(options: StopOptions) {
     } catch (error) {
       log.error('the background work could not be stopped', { thrown: error })
     }
+    options.onEnd()
     log.info(options.lastLine)
     resolveDone()
   }

@@ -8,7 +8,8 @@
  * 1. When `enqueue` has returned, the job outlives the end of every process.
  * 2. `claim` gives a job to one owner only. Of the jobs that are due, those that became due first are claimed first.
  * 3. A claimed job stays with its owner until `settle`, or until the owner is known to be gone: then it waits again,
- *    and is dead after its third such end. An owner that has not settled a job soon after its limit is gone for that job. `settle` of a job that the owner no longer has does nothing.
+ *    and is dead after its third such end. An owner that has not settled a job soon after its limit is gone for that
+ *    job. `settle` of a job that the owner no longer has does nothing.
  * 4. `advance` succeeds for one caller only, so that each time of a schedule makes one job.
  * 5. Dead jobs are kept for 7 days, at most 1,000 of a name.
  * 6. A function that fails rejects or throws, and changes nothing.
@@ -93,8 +94,8 @@ export interface JobStore {
   enqueue(job: NewJob): MaybePromise<string>
   /**
    * Gives jobs of these names that are due to an owner, at most `count`.
-   * @param limitsMs after how many milliseconds the owner settles a job, by the order of the names; used by a store that
-   *   does not see the end of a process
+   * @param limitsMs after how many milliseconds the owner settles a job, in the order of the names; only a store that
+   *   does not see the end of a process uses them
    */
   claim(owner: string, names: readonly string[], count: number, limitsMs?: readonly number[]): MaybePromise<Claim>
   /** Ends tries of an owner. */

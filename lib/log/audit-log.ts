@@ -1,27 +1,35 @@
 /**
- * `audit.log`: one JSON record per line for each change of the server, with who made it. Nothing else is written there,
- * so no message of an application or of a client can pass for a change.
+ * `audit.log`: one JSON record per line for each change of the server, with who made it, in a chain that shows
+ * tampering (`audit-chain.ts`). Nothing else is written there, so no message of an application or of a client can pass
+ * for a change. With several processes the primary writes it: the workers send their records without number and `mac`.
  *
  * The same failure of the same client within a minute is one record with a count, written when the minute ends, so that
  * password guessing does not push out the changes.
  */
 import { constants } from 'node:fs'
-import { open, readdir, stat } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { open } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import type { Change } from '../base/ports.ts'
 import { isObject } from '../base/object.ts'
+import type { AuditKeys } from '../config/app-key.ts'
 import { Appender } from './appender.ts'
+import { AuditChain, beforeFirst, chainedLineOf, type Link } from './audit-chain.ts'
+import { AuditFile, auditFiles } from './audit-file.ts'
 import { createProcessConsole } from './console.ts'
 import { createJsonClock, escapeControls, escapeInJson } from './line.ts'
-import { LogFile, type LogParts, type LogReports } from './log-file.ts'
+import type { LogParts, LogReports } from './log-file.ts'
 import type { LogOrigin } from './record.ts'
 
 /** A line of the file. */
 export interface AuditRecord extends Change, LogOrigin {
+  /** The number of the record, from 1; `mac` is its place in the chain. */
+  readonly seq: number
   /** Local time with its offset (RFC 3339). */
   readonly time: string
   /** How often it happened within a minute, if more than once. */
   readonly count?: number
+  /** 64 hexadecimal digits. */
+  readonly mac: string
 }
 
 /** The dependencies of the audit log. */
@@ -29,10 +37,9 @@ export interface AuditLogParts extends LogParts {
   /** Reports events of this log, such as an outage, to the general log. */
   readonly report: LogReports['report']
   readonly origin?: LogOrigin
+  /** Only a log with a `target`, which leads to the process that writes the file, needs none. */
+  readonly keys?: AuditKeys | undefined
 }
-
-/** The name of the file in `paths.log`. */
-export const auditFile = 'audit.log'
 
 const failureMs = 60_000
 /** The most failures counted at the same time. When there are more, all are written. */
@@ -40,76 +47,115 @@ const mostFailures = 1000
 /** The most bytes read from a file. */
 const maxReadBytes = 2 ** 24
 
-interface Failures {
-  readonly change: Change
-  count: number
-}
+/** A record without its number and `mac`. */
+type Unchained = Omit<AuditRecord, 'seq' | 'mac'>
 
 /** The audit log of one process. Nothing throws. */
 export class AuditLog extends Appender {
   readonly #clock = createJsonClock()
   readonly #now: () => number
   readonly #origin: LogOrigin
-  readonly #failures = new Map<string, Failures>()
+  /** Undefined in a worker. */
+  readonly #file: AuditFile | undefined
+  readonly #failures = new Map<string, { readonly record: Unchained; count: number }>()
   #timer: NodeJS.Timeout | undefined
 
-  /** @param folder `paths.log`, absolute */
+  /**
+   * @param folder `paths.log`, absolute
+   * @throws RangeError if there is neither a target nor a key, or a key is empty
+   */
   constructor(folder: string, parts: AuditLogParts) {
-    const { report, origin = {}, now = Date.now, consolePort = createProcessConsole(), fileSystem } = parts
+    const { report, origin = {}, now = Date.now, consolePort = createProcessConsole(), target } = parts
     const alert = (message: string): void => consolePort.error(`${escapeControls(message)}\n`)
-    super(parts.target ?? new LogFile(resolve(folder, auditFile), fileSystem), { report, alert, now })
+    const file = target === undefined ? fileOf(folder, parts) : undefined
+    super(target ?? (file as AuditFile), { report, alert, now }) // One of both is there.
+    this.#file = file
+    if (file !== undefined) file.lost = () => this.lost
     this.#now = now
     this.#origin = origin
   }
 
+  /** The last record that was written. */
+  get head(): Link {
+    return this.#file?.head ?? beforeFirst
+  }
+
   /** Writes a change. */
   record(change: Change): void {
-    this.#write(change, 1)
+    this.#write(this.#recordOf(change))
   }
 
   /** Counts a failure with those of the same kind and client within a minute of the first. */
   recordFailure(change: Change): void {
-    const key = JSON.stringify([change.by, change.what])
+    const record = this.#recordOf(change)
+    if (this.#file === undefined) this.#write({ ...record, failed: true })
+    else this.#count(record)
+  }
+
+  /** Takes whole lines from a worker. */
+  override take(lines: string): void {
+    for (const line of lines.split('\n')) {
+      if (line === '') continue
+      const { failed, ...record } = JSON.parse(line) as Unchained & { readonly failed?: true } // Written by `#write`.
+      if (failed === true) this.#count(record)
+      else this.#write(record)
+    }
+  }
+
+  override close(): void {
+    this.writeFailures()
+    super.close()
+  }
+
+  #recordOf({ by, what, user, from, to }: Change): Unchained {
+    return { time: this.#clock(this.#now()), by, user, what, from, to, ...this.#origin }
+  }
+
+  #count(record: Unchained): void {
+    const key = JSON.stringify([record.by, record.what])
     const known = this.#failures.get(key)
     if (known !== undefined) {
       known.count += 1
       return
     }
-    if (this.#failures.size >= mostFailures) this.#writeFailures()
-    this.#failures.set(key, { change, count: 1 })
-    this.#timer ??= setTimeout(() => this.#writeFailures(), failureMs).unref()
+    if (this.#failures.size >= mostFailures) this.writeFailures()
+    this.#failures.set(key, { record, count: 1 })
+    this.#timer ??= setTimeout(() => this.writeFailures(), failureMs).unref()
   }
 
-  override close(): void {
-    this.#writeFailures()
-    super.close()
-  }
-
-  #writeFailures(): void {
+  /** Writes the failures that have been counted, before their minute is over. */
+  writeFailures(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    for (const { change, count } of this.#failures.values()) this.#write(change, count)
+    for (const { record, count } of this.#failures.values()) {
+      const { process: _, ...ofAllProcesses } = record
+      this.#write(count === 1 ? record : { ...ofAllProcesses, count })
+    }
     this.#failures.clear()
   }
 
-  #write({ by, what, user, from, to }: Change, count: number): void {
-    const counted = count > 1 ? { count } : {}
-    const record = { time: this.#clock(this.#now()), by, user, what, from, to, ...counted, ...this.#origin }
+  #write(record: Unchained & { readonly failed?: true }): void {
     this.append(`${escapeInJson(JSON.stringify(record))}\n`)
   }
 }
 
+function fileOf(folder: string, { report, keys, fileSystem }: AuditLogParts): AuditFile {
+  const chain = new AuditChain(keys?.keys ?? [])
+  return new AuditFile(resolve(folder), { chain, isLasting: keys?.isLasting ?? true, report, fileSystem })
+}
+
 /**
  * Reads the last records of `audit.log` and, if it has too few, of its rotated, uncompressed files, newest first. Lines
- * that are not records are skipped.
+ * that are not records are skipped; whether the others follow each other is not checked.
  * @param folder `paths.log`, absolute
  * @param most the most records to return
  * @throws Error of the file system when a file exists and cannot be read
  */
 export async function readAudit(folder: string, most: number): Promise<AuditRecord[]> {
   const found: AuditRecord[] = []
-  for (const { path, size } of await filesOf(folder)) {
+  for (const { path, size } of auditFiles(folder)) {
     if (found.length >= most) break
+    if (path.endsWith('.gz')) continue
     const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
     const ofFile: AuditRecord[] = []
     for await (const line of handle.readLines({ start: Math.max(0, size - maxReadBytes), end: size - 1 })) {
@@ -121,26 +167,14 @@ export async function readAudit(folder: string, most: number): Promise<AuditReco
   return found
 }
 
-/** The audit log and its rotated files, the last written first. Pipes are left out. */
-async function filesOf(folder: string): Promise<{ readonly path: string; readonly size: number }[]> {
-  const names = (await readdir(folder)).filter((name) => name.startsWith(auditFile) && !name.endsWith('.gz'))
-  const found: { readonly path: string; readonly size: number; readonly writtenAtMs: number }[] = []
-  for (const name of names) {
-    const path = join(folder, name)
-    const stats = await stat(path).catch(() => undefined) // Rotation may have removed it.
-    const isFilled = stats !== undefined && stats.isFile() && stats.size > 0
-    if (isFilled) found.push({ path, size: stats.size, writtenAtMs: stats.mtimeMs })
-  }
-  return found.sort((a, b) => b.writtenAtMs - a.writtenAtMs)
-}
-
 function recordIn(line: string): AuditRecord | undefined {
+  if (chainedLineOf(line) === undefined) return undefined
   try {
     const value: unknown = JSON.parse(line)
     if (!isObject(value)) return undefined
     const isRecord = ['time', 'by', 'what'].every((name) => typeof value[name] === 'string')
     return isRecord ? (value as unknown as AuditRecord) : undefined // Its other members are shown as they are.
   } catch {
-    return undefined // A truncated line.
+    return undefined // Nobody but a forger writes such a line, and `svc audit` names it.
   }
 }

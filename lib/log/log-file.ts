@@ -67,7 +67,7 @@ export interface LogParts {
   readonly fileSystem?: FileSystem
 }
 
-type FileFacts = Pick<fs.Stats, 'size' | 'dev' | 'ino' | 'isFile'>
+type FileFacts = Pick<fs.Stats, 'size' | 'dev' | 'ino' | 'mtimeMs' | 'isFile'>
 
 /** Milliseconds between two attempts of a failed disk operation. */
 export const retryMs = 1000
@@ -135,6 +135,20 @@ export class LogFile implements LogTarget {
   }
 
   batchWritten(): void {}
+
+  /**
+   * Reads what other programs have appended since the last call of this, `open` or `write`. Ends their last line.
+   * @throws Error of the file system, or RangeError for more than 2 GiB
+   */
+  readAppended(): Buffer {
+    const fd = this.#fd
+    const size = fd === undefined || !this.#regular ? this.#size : this.#fileSystem.fstatSync(fd).size
+    const bytes = Buffer.alloc(Math.max(0, size - this.#size))
+    if (fd === undefined || size === this.#size) return bytes
+    const count = bytes.length > 0 ? this.#fileSystem.readSync(fd, bytes, 0, bytes.length, this.#size) : 0
+    this.#endLastLine(fd, size)
+    return bytes.subarray(0, count)
+  }
 
   close(): void {
     const fd = this.#fd

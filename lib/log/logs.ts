@@ -5,6 +5,8 @@
  * The general log always closes last: the others report to it, for example about a full disk.
  */
 import { Recent } from '../base/recent.ts'
+import { version } from '../base/version.ts'
+import type { AuditKeys } from '../config/app-key.ts'
 import type { Config } from '../config/table.ts'
 import { AccessLog } from './access-log.ts'
 import { AuditLog, readAudit, type AuditRecord } from './audit-log.ts'
@@ -17,18 +19,25 @@ import { nodeName, type LogOrigin, type LogRecord } from './record.ts'
 /** The open logs. */
 export type Logs = ReturnType<typeof openLogs>
 
+const notLasting = 'the audit log begins a new chain at each start, which nobody can check after the stop: set app_key'
+
+/** A worker of several processes. */
+interface LogsOfWorker {
+  /** The destinations of its lines, instead of files and console. */
+  readonly targets: { readonly general: LogTarget; readonly access: LogTarget; readonly audit: LogTarget }
+  /** The number of the process. */
+  readonly number: number
+}
+
 /**
  * Opens the logs.
  * @param folder `paths.log`, absolute
- * @param targets the destinations of the lines of a worker, instead of files and console
- * @param number the number of this process, if there are several
+ * @param writer the keys of the audit log, for the process that writes the files; for others where their lines go
  */
-export function openLogs(
-  config: Config,
-  folder: string,
-  targets?: { readonly general: LogTarget; readonly access: LogTarget; readonly audit: LogTarget },
-  number?: number,
-) {
+export function openLogs(config: Config, folder: string, writer: AuditKeys | LogsOfWorker) {
+  const { targets, number, keys } = 'targets' in writer
+    ? { ...writer, keys: undefined }
+    : { targets: undefined, number: undefined, keys: writer }
   const origin: LogOrigin = {
     ...(number !== undefined && { process: number }),
     ...(config['shared.url'] !== '' && { node: nodeName(config['server.port']) }),
@@ -43,13 +52,26 @@ export function openLogs(
   const report: LogReports['report'] = (level, message) => general.module('logger')[level](message)
   const isEnabled = config['access_log.enabled']
   const access = isEnabled ? new AccessLog(config, folder, { report, target: targets?.access }) : undefined
-  const audit = new AuditLog(folder, { report, origin, target: targets?.audit })
+  const audit = new AuditLog(folder, { report, origin, target: targets?.audit, keys })
   const all = [access, audit, general]
   return {
     general,
     /** Undefined when `access_log.enabled` is false. */
     access,
     audit,
+    /**
+     * Records that the server has started or ends, and logs the head of the audit log, so that a journal has it that
+     * this server cannot change.
+     */
+    recordServer: (what: 'start' | 'stop'): void => {
+      audit.writeFailures()
+      audit.record({ by: 'server', what, ...(what === 'start' && { to: { version, pid: process.pid } }) })
+      audit.flush()
+      const { seq, mac } = audit.head
+      const log = general.module('server')
+      log.info(`audit log: record ${seq}, head ${mac}`)
+      if (what === 'start' && keys?.isLasting === false) log.warn(notLasting)
+    },
     /** The last changes of this machine, newest first. */
     changes: (most: number): Promise<readonly AuditRecord[]> => {
       audit.flush()

@@ -143,8 +143,8 @@ end`
 
 /**
  * `giveBack` makes a job of an owner wait, or ends it when this counts as an end of its process for the last time.
- * `look` renews an owner, and gives back the jobs of those that are gone and the jobs whose try should be over. It begins
- * with a removal.
+ * `look` renews an owner, and gives back the jobs of those that are gone and the jobs whose try should be over. It
+ * begins with a removal.
  */
 const owners = `
 local function giveBack(owner, id, counts)
@@ -193,9 +193,9 @@ const enqueue = `${begin}${add}
 return answer(add(ARGV[2], ARGV[3], ARGV[4], ARGV[5] == '' and now or ARGV[5]))`
 
 /**
- * ARGV: the owner, the maximum of jobs, and for each name, it and the milliseconds of a try, '' for no limit. Returns in
- * how many milliseconds the next job is due or a try should be over, '' when there is none, and id, name, number of the
- * try and data of each job.
+ * ARGV: the owner, the maximum of jobs, and each name with the milliseconds of a try, '' for no limit. Returns in how
+ * many milliseconds the next job is due or a try should be over, '' when there is none, and id, name, number of the try
+ * and data of each job.
  */
 const claim = `${begin}${owners}
 local owner, most, due, limits = ARGV[2], tonumber(ARGV[3]), {}, {}

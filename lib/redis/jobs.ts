@@ -5,8 +5,8 @@
  * next one is, and adds them to the clock of this process.
  *
  * An owner renews itself every few seconds. One that does not for `ownerMs` is gone: any other process gives its jobs
- * back. It gives a single job back earlier, when the time for its try is over and its owner has not said so. Each time the owner also names the jobs that it has, so that those of a claim whose reply was lost are given
- * back, too.
+ * back. It gives a single job back earlier, when the time for its try is over and its owner has not said so. Each time
+ * the owner also names the jobs that it has, so that those of a claim whose reply was lost are given back, too.
  */
 import { isJsonLine } from '../base/json-text.ts'
 import { reasonOf } from '../base/reason.ts'
@@ -93,7 +93,7 @@ export class RedisJobs implements JobStore {
     return shortId(await this.#run(this.#scripts.enqueue, ...values))
   }
 
-  async claim(owner: string, names: readonly string[], count: number, limitsMs: readonly number[] = []): Promise<Claim> {
+  async claim(...[owner, names, count, limitsMs = []]: Parameters<JobStore['claim']>): Promise<Claim> {
     if (names.length === 0) return { jobs: [], nextAt: null }
     const values = names.flatMap((name, at) => [encoded(name), limitsMs[at] ?? ''])
     const { waitMs, jobs } = await this.#owners.claims(owner, async () => {

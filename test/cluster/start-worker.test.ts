@@ -7,7 +7,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 
 test('a worker that the system cannot start ends at once with the reason, and its channel is closed', async (t) => {
   const folder = temporaryFolder()
-  const logs = openLogs(parseConfig({ 'log.console': false }, folder).config, folder)
+  const logs = openLogs(parseConfig({ 'log.console': false }, folder).config, folder, { keys: ['k'], isLasting: true })
   t.after(() => logs.close())
   prepareWorkers([])
   const { execPath } = process

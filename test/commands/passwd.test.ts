@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
@@ -48,10 +48,12 @@ function fileIn(text?: string): string {
   return file
 }
 
+const unrecorded = 'Not recorded in the audit log: there is no app_key here to sign the record with\n'
+
 test('creates a file, only for its owner, from three lines of standard input', async () => {
   const file = fileIn()
   const ran = await run(file, ['ann\nsec', 'ret\nsecret\n'])
-  assert.deepEqual(ran, { status: 0, out: `Saved in ${file}. Restart a server that uses it.\n`, problem: '', raw: [] })
+  assert.deepEqual(ran, { status: 0, out: `Saved in ${file}. Restart a server that uses it.\n`, problem: unrecorded, raw: [] })
   const { config } = loadConfig(file)
   assert.equal(config['admin.user'], 'ann')
   assert.equal(config['admin.password'], '5ebe2294ecd0e0f08eab7690d2a6ee69')
@@ -122,6 +124,25 @@ test('reports why it could not save', async () => {
 
 // ---- on a terminal ----
 
+test('adds a record to the audit log, for the server too if root runs it', async () => {
+  const file = fileIn('{"app_key": "a key of at least thirty-two characters", "admin": {"user": "bob"}}')
+  const folder = join(dirname(file), '.logs')
+  mkdirSync(folder)
+  const isRoot = process.getuid?.() === 0
+  if (isRoot) chownSync(folder, 1234, 1235)
+  const ran = await run(file, ['ann\nsecret\nsecret\n'])
+  assert.deepEqual([ran.status, ran.problem], [0, ''])
+  const { time, mac, ...record } = JSON.parse(readFileSync(join(folder, 'audit.log'), 'utf8')) as Record<string, unknown>
+  assert.deepEqual(record, { seq: 1, by: 'passwd', user: 'ann', what: 'admin.user and admin.password set', from: 'bob', to: 'ann' })
+  assert.equal(statSync(join(folder, 'audit.log')).uid, isRoot ? 1234 : process.getuid?.())
+  chmodSync(folder, 0o500)
+  rmSync(join(folder, 'audit.log'))
+  mkdirSync(join(folder, 'audit.log'))
+  const refused = await run(file, ['ann\nsecret\nsecret\n'])
+  assert.equal(refused.status, 0)
+  assert.match(refused.problem, /^Cannot write the log .*audit\.log: EISDIR[^]*Lines lost: 1/)
+})
+
 test('on a terminal it prompts, and echoes the name but never the password', async () => {
   const file = fileIn()
   const { status, problem, raw } = await run(file, ['an', 'n\r', 'secret', '\r', 'secret\r'], true)
@@ -131,7 +152,7 @@ test('on a terminal it prompts, and echoes the name but never the password', asy
   assert.doesNotMatch(problem, /s\W*e\W*c/)
   const [name, ...others] = problem.split('\r\n')
   assert.match(name ?? '', /Username: .*ann$/)
-  assert.deepEqual(others, ['Password (not shown): ', 'Password again: ', ''])
+  assert.deepEqual(others, ['Password (not shown): ', 'Password again: ', unrecorded])
 })
 
 test('does not echo a password typed before its prompt', async () => {

@@ -82,7 +82,8 @@ describe('the stop', () => {
     )
     await app.stop()
     const logged = lines().filter((line) => line.startsWith('[')).map((line) => line.slice(26))
-    assert.deepEqual(logged.slice(-4), [
+    assert.match(logged.at(-2) ?? '', /^\[INFO \] \[server\] audit log: record 2, head [0-9a-f]{64}$/)
+    assert.deepEqual(logged.slice(-5).toSpliced(3, 1), [
       '[ERROR] [error] the teardown of middleware hangs.mjs failed',
       '[ERROR] [error] the teardown of middleware throws.mjs failed',
       '[INFO ] [app] torn down',
@@ -200,6 +201,7 @@ describe('the end of a stop', () => {
     const logged: string[] = []
     const stop = createStop({
       lastLine: 'stopped',
+      onEnd: () => logged.push('end'),
       log: Object.assign(() => {}, silentLogger, { error: (message: string) => logged.push(message) }),
       drainDelayMs: 0,
       timeoutMs: 1000,
@@ -217,6 +219,6 @@ describe('the end of a stop', () => {
     assert.equal(stop.begun, false)
     await stop.begin()
     await stop.done
-    assert.deepEqual([stop.begun, logged], [true, ['the background work could not be stopped']])
+    assert.deepEqual([stop.begun, logged], [true, ['the background work could not be stopped', 'end']])
   })
 })

@@ -3,14 +3,16 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { AuditLog, auditFile, readAudit, type AuditLogParts } from '../../lib/log/audit-log.ts'
+import { auditFile } from '../../lib/log/audit-file.ts'
+import { AuditLog, readAudit, type AuditLogParts } from '../../lib/log/audit-log.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { HeldClock, KeptConsole } from './fixture.ts'
 
-function openAudit(t: TestContext, parts: Partial<AuditLogParts> = {}) {
-  const folder = temporaryFolder()
+const keys = { keys: ['a key'], isLasting: true }
+
+function openAudit(t: TestContext, parts: Partial<AuditLogParts> = {}, folder = temporaryFolder()) {
   const clock = new HeldClock()
-  const audit = new AuditLog(folder, { report: () => {}, now: clock.now, consolePort: new KeptConsole(), ...parts })
+  const audit = new AuditLog(folder, { report: () => {}, now: clock.now, consolePort: new KeptConsole(), keys, ...parts })
   t.after(() => audit.close())
   const lines = (): Record<string, unknown>[] => {
     audit.flush()
@@ -20,7 +22,8 @@ function openAudit(t: TestContext, parts: Partial<AuditLogParts> = {}) {
   return { audit, folder, clock, lines }
 }
 
-const record = (what: string): string => `${JSON.stringify({ time: '2026-11-24T10:00:00.123+01:00', by: '::1', what })}\n`
+const record = (what: string): string =>
+  `${JSON.stringify({ seq: 1, time: '2026-11-24T10:00:00.123+01:00', by: '::1', what, mac: 'a'.repeat(64) })}\n`
 
 test('a change is one line of JSON, with the time, the process and the node', (t) => {
   const { audit, lines, clock } = openAudit(t, { origin: { process: 2, node: 'a:8080' } })
@@ -28,7 +31,8 @@ test('a change is one line of JSON, with the time, the process and the node', (t
   audit.record({ by: 'SIGTERM', what: 'stop\nrequested\u2028' })
   const [first, second] = lines()
   assert.equal(Date.parse(String(first?.['time'])), clock.ms)
-  assert.deepEqual({ ...first, time: '' }, { time: '', by: '::1', user: 'ann', what: 'trace of pool set', from: 'on', to: 'off', process: 2, node: 'a:8080' })
+  assert.match(String(first?.['mac']), /^[0-9a-f]{64}$/)
+  assert.deepEqual({ ...first, time: '', mac: '' }, { seq: 1, time: '', by: '::1', user: 'ann', what: 'trace of pool set', from: 'on', to: 'off', process: 2, node: 'a:8080', mac: '' })
   assert.deepEqual(second?.['what'], 'stop\nrequested\u2028')
 })
 
@@ -45,6 +49,32 @@ test('the same failure of a client within a minute is one record with a count', 
   assert.equal(lines().length, 3, 'a stop does not wait for the minute')
 })
 
+test('failures in several processes are one record, and other changes keep their process', (t) => {
+  const { audit, lines, clock } = openAudit(t)
+  for (const number of [1, 2]) {
+    const sent: string[] = []
+    const target = {
+      path: 'a pipe',
+      room: Infinity,
+      open: () => {},
+      reopen: () => {},
+      write: (bytes: Uint8Array, offset: number) => sent.push(Buffer.from(bytes.subarray(offset)).toString()) && bytes.length - offset,
+      isAtPath: () => true,
+      batchWritten: () => {},
+      close: () => {},
+    }
+    const worker = new AuditLog('/nowhere', { report: () => {}, now: clock.now, origin: { process: number }, target })
+    worker.recordFailure({ by: '::1', what: 'failed login' })
+    worker.recordFailure({ by: '::1', what: 'failed login' })
+    worker.record({ by: '::1', user: 'ann', what: `change ${number}` })
+    worker.close()
+    audit.take(sent.join(''))
+  }
+  audit.writeFailures()
+  const found = lines().map(({ what, count, process }) => [what, count, process])
+  assert.deepEqual(found, [['change 1', undefined, 1], ['change 2', undefined, 2], ['failed login', 4, undefined]])
+})
+
 test('failures of a thousand clients are written before a minute is over', (t) => {
   const { audit, lines } = openAudit(t)
   for (let client = 0; client <= 1000; client += 1) audit.recordFailure({ by: `client ${client}`, what: 'failed login' })
@@ -56,7 +86,7 @@ test('the last records are read, newest first, from this file and the rotated on
   writeFileSync(join(folder, 'audit.log-20261124-1'), record('one') + record('two'))
   writeFileSync(join(folder, 'audit.log-20261123-1.gz'), record('zero'))
   utimesSync(join(folder, 'audit.log-20261124-1'), 1, 1)
-  writeFileSync(join(folder, auditFile), `${record('three')}no JSON\n{"what":"half"}\n${record('four')}{"time":"2026-`)
+  writeFileSync(join(folder, auditFile), `${record('three')}no JSON\n{"what":"unchained"}\n${record('four')}{"time":"2026-`)
   const read = async (most: number): Promise<string[]> => (await readAudit(folder, most)).map(({ what }) => what)
   assert.deepEqual(await read(10), ['four', 'three', 'two', 'one'])
   assert.deepEqual(await read(3), ['four', 'three', 'two'])

@@ -111,8 +111,9 @@ test('changes shows who changed what, also before the last restart', async (t) =
   await server.post('/svc-routes/add', route)
   await server.restart()
   await server.post('/svc-trace', { module: 'pool', enabled: false })
-  const records = (await json(server, '/svc-changes')) as { time: string }[]
-  const [traced, added] = records.map(({ time, ...rest }) => rest)
+  const records = (await json(server, '/svc-changes')) as { seq: number; time: string; mac: string }[]
+  const [traced, , , added] = records.map(({ seq, time, mac, ...rest }) => rest)
+  assert.deepEqual(records.map(({ seq }) => seq), [5, 4, 3, 2, 1])
   const user = 'ann'
   assert.deepEqual(traced, { by: '127.0.0.1', user, what: 'trace of pool set', from: 'on', to: 'off' })
   assert.deepEqual(added, { by: '127.0.0.1', user, what: 'route "new" added', to: route })
@@ -131,7 +132,7 @@ test('changes shows no forged changes, and failed sign-ins do not push changes o
   const form = { method: 'POST', headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: 'user=ann&password=wrong' }
   for (let time = 0; time < 3; time += 1) assert.equal((await server.ask('/svc-login', form)).status, 401)
   const records = (await json(server, '/svc-changes')) as { what: string }[]
-  assert.deepEqual(records.map(({ what }) => what), ['trace of pool set'])
+  assert.deepEqual(records.map(({ what }) => what), ['trace of pool set', 'start'])
 })
 
 test('diff shows what a reload would change, and changes nothing', async (t) => {
@@ -230,7 +231,7 @@ test('an audit line is written whatever the trace switches', async (t) => {
   await server.post('/svc-trace', { module: 'all', enabled: false })
   await server.post('/svc-routes/delete', { name: 'fine' })
   const records = ((await json(server, '/svc-changes')) as { what: string; from: unknown }[]).map(({ what, from }) => [what, from])
-  assert.deepEqual(records, [['route "fine" deleted', { ...failing['routes/a.json'][1], middleware: '', scope: '' }], ['trace of all set', 'on']])
+  assert.deepEqual(records, [['route "fine" deleted', { ...failing['routes/a.json'][1], middleware: '', scope: '' }], ['trace of all set', 'on'], ['start', undefined]])
   const text = server.lines().join('\n')
   assert.match(text, /route "fine" deleted by 127\.0\.0\.1: it was \{/)
   assert.match(text, /trace of all set by 127\.0\.0\.1: from on to off/)
