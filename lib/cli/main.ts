@@ -19,6 +19,7 @@ import { foreignCluster, foreignWorkers, severalInCluster } from './foreign-clus
 import { helpText, parseOptions, type CommandOptions } from './options.ts'
 import { exitStatus, handleSignals, handleUncaught, isFileError, isOfOperator, logFatal } from '../process/process.ts'
 import { textOfFileError } from '../process/process.ts'
+import { dropPermissions } from '../process/permission.ts'
 import { RunMark } from '../process/run-mark.ts'
 
 /** The variables by which a service manager, or an operator, may pass something to this process. */
@@ -173,6 +174,8 @@ async function start(options: CommandOptions): Promise<void> {
     const started = app.start().then(({ url }) => {
       mark.begin()
       notifier?.ready(`listening on ${url}`)
+      const keep = notifier?.feedsWatchdog === true ? ['child'] : []
+      queueMicrotask(() => dropPermissions(loaded, file, keep)) // The child that notifies systemd runs by then.
     })
     for (const { module, level, message } of notes) app.log(module)[level](message)
     const last = mark.takeLast()

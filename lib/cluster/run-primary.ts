@@ -12,6 +12,7 @@ import type { LoadedConfig } from '../config/load.ts'
 import { openLogs } from '../log/logs.ts'
 import type { PassedToProcess } from '../systemd/service.ts'
 import { exitStatus, handleSignals, handleUncaught } from '../process/process.ts'
+import { dropPermissions } from '../process/permission.ts'
 import type { RunMark } from '../process/run-mark.ts'
 
 /**
@@ -52,6 +53,7 @@ export async function runPrimary(
       logs.recordServer('start')
       mark.begin()
       notifier?.ready(`listening on ${url}, ${count} processes`)
+      dropPermissions(loaded, configFile, ['child']) // It replaces workers that end.
     },
     onStop: () => notifier?.stopping(),
   })

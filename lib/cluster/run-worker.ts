@@ -9,6 +9,7 @@ import { reasonOf } from '../base/reason.ts'
 import { loadRooms } from '../composition/rooms.ts'
 import { DisconnectedError, type Peer } from './peer.ts'
 import { joinPrimary } from './worker.ts'
+import { dropPermissions } from '../process/permission.ts'
 import { exitStatus, handleUncaught, isFileError, isOfOperator, logFatal } from '../process/process.ts'
 
 /**
@@ -29,7 +30,11 @@ export async function runWorker(number: number): Promise<void> {
     app = createApp({ ...options, rooms: await loadRooms(options.loaded.config), watch: true })
     resolveApp(app)
     handleEnds(app, peer)
-    await Promise.race([app.start().then((address) => peer.notify('process.serves', address)), app.stopped])
+    const started = app.start().then((address) => {
+      dropPermissions(options.loaded, options.configFile)
+      peer.notify('process.serves', address)
+    })
+    await Promise.race([started, app.stopped])
     await app.stopped
   } catch (error) {
     status = isFileError(error) ? exitStatus.config : exitStatus.failed

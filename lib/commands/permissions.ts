@@ -10,11 +10,12 @@
 import { statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { foldersOf, sessionPathOf, settingsOf } from '../composition/written-folders.ts'
-import { fileToWrite, localFileOf, type LoadedConfig } from '../config/load.ts'
+import { localFileOf, type LoadedConfig } from '../config/load.ts'
 import { referencesIn } from '../config/settings.ts'
 import { processCount } from '../config/together.ts'
 import { realPathOf, relativeTo } from '../files/paths.ts'
 import type { CommandOptions } from '../cli/options.ts'
+import { savedNames } from '../process/permission.ts'
 import { exitStatus, isFileError, textOfFileError } from '../process/process.ts'
 import { calledFolder, codeName, serverFolder } from './server-folder.ts'
 
@@ -28,8 +29,14 @@ const firstMajor = 24
 /** See processDescriptors and pathOfOpen. */
 const ofProcess = ['/proc/self/limits', '/proc/self/fd', '/proc/self/fd/*'].map((path) => `--allow-fs-read=${path}`)
 const optionOf = { 'server.host': '--host', 'server.port': '--port', 'app.env': '--env' } as const
-/** Without permission to start processes, the server cannot notify systemd: see createNotifier. */
+/**
+ * Without the right to start programs, the server cannot notify systemd: see createNotifier. A single process that can
+ * give the right up notifies it once, when it is ready, and cannot feed a watchdog.
+ */
 const withoutNotifications = 'Type=exec\nNotifyAccess=none\nWatchdogSec=0\n'
+const withOneNotification = 'WatchdogSec=0\n'
+/** The first versions with `process.permission.drop`, by major version. */
+const dropVersions = ['24.20.0', '26.3.0']
 
 /**
  * Prints the drop-in.
@@ -62,14 +69,16 @@ export async function permissions(
     if (starred !== undefined) {
       return refuse(`Node takes the * in ${JSON.stringify(starred)} for any text: rename that folder`)
     }
-    if (several) flags.push('--allow-child-process')
+    const drops = canDrop(node)
+    if (several || drops) flags.push('--allow-child-process')
     if (process.allowedNodeEnvironmentFlags.has('--allow-net')) flags.push('--allow-net')
     const options = Object.entries(overrides).flatMap(([key, value]) => [optionOf[key as keyof typeof optionOf], value])
     const args = [join(calledFolder(), 'bin', 'svc.js'), 'start', '--config', path, ...options].map(String)
     // systemd replaces %d with the folder of the unit's credentials.
     const words = [process.execPath, '--permission', ...flags].map(quoted).concat('--allow-fs-read=%d/*')
     const start = [...words, ...args.map(quoted)].join(' ')
-    process.stdout.write(`[Service]\nExecStart=\nExecStart=${start}\n${several ? '' : withoutNotifications}`)
+    const ofOne = drops ? withOneNotification : withoutNotifications
+    process.stdout.write(`[Service]\nExecStart=\nExecStart=${start}\n${several ? '' : ofOne}`)
     return exitStatus.ok
   } catch (error) {
     if (!isFileError(error)) throw error
@@ -87,6 +96,16 @@ function serverGrants(): Grants {
     folders: [join(called, 'bin'), join(called, codeName)],
     files: [join(called, 'package.json')],
   }
+}
+
+/** Whether a process of this version can give up rights. */
+function canDrop(version: string): boolean {
+  const [major = 0, minor = 0] = numbersOf(version)
+  return dropVersions.map(numbersOf).some(([line = 0, from = 0]) => line === major && minor >= from) || major > 26
+}
+
+function numbersOf(version: string): number[] {
+  return version.split('.').map(Number)
 }
 
 function refuse(message: string, status: number = exitStatus.failed): number {
@@ -107,10 +126,9 @@ function writeGrants(loaded: LoadedConfig, file: string, more: readonly string[]
   const configured = [...foldersOf(loaded).map(({ path }) => path), resolve(loaded.folder, loaded.config['paths.data'])]
   const path = sessionPathOf(loaded)
   const sessions = path === undefined ? [] : [path]
-  const saved = realPathOf(fileToWrite(file, loaded.config))
   return {
     folders: [...configured, ...sessions, ...more.map((name) => resolve(name))],
-    files: [saved, join(dirname(saved), `.${basename(saved)}.*`)],
+    files: savedNames(file, loaded.config),
   }
 }
 

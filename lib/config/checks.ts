@@ -58,3 +58,11 @@ export function checkPasswordHash(text: string): string | undefined {
     ? undefined
     : 'must be empty or a hash, the MD5 of the password as 32 lower-case hex digits'
 }
+
+/** The rights of Node's permission model that the server gives up when it listens, in Node's words. */
+export const startRights = ['child', 'worker', 'addon', 'wasi', 'ffi'] as const
+
+/** Checks an entry of `permission.keep`. */
+export function checkRight(right: string): string | undefined {
+  return startRights.some((known) => known === right) ? undefined : `must be ${startRights.join(', ')}`
+}

@@ -8,7 +8,8 @@ import { checkAllowedHost } from '../http/host.ts'
 import { checkTrustedOrigin } from '../http/origin.ts'
 import { traceModules } from '../log/trace.ts'
 import { problemOfRedisUrl } from './redis-url.ts'
-import { checkFallback, checkFileName, checkHostToBind, checkPasswordHash, checkPath, checkTypes } from './checks.ts'
+import { checkFallback, checkFileName, checkHostToBind, checkPasswordHash, checkPath } from './checks.ts'
+import { checkRight, checkTypes } from './checks.ts'
 import type { AnyObject } from './objects.ts'
 import type { Row, ValueOf } from '../base/value.ts'
 
@@ -334,6 +335,12 @@ export const configTable = {
   'monitor.interval_s': {
     kind: 'integer', min: 1, max: 3600, default: 5,
     meaning: 'Seconds between two measurements of the monitor.',
+  },
+
+  'permission.keep': {
+    kind: 'list', default: [], check: checkRight,
+    meaning: 'Rights of [the permission model](operations.md#nodes-permission-model) that the application needs after the '
+      + 'start: `child`, `worker`, `addon`, `wasi`, `ffi`.',
   },
 
   'dev.watch': {

@@ -8,6 +8,7 @@ import { countOf, meanMs, percentileMs, type Durations } from '../metrics/histog
 import { countRequests, type RouteReading } from '../metrics/metrics.ts'
 import { utilizationOf, type ProcessReading, type ServerReading } from '../metrics/reading.ts'
 import type { MetricValues } from '../metrics/table.ts'
+import { permissionState } from '../files/rights.ts'
 import { megabytes, round3 } from '../metrics/values.ts'
 import type { ListedNode } from '../nodes/node-list.ts'
 import { serverName } from '../base/version.ts'
@@ -43,7 +44,7 @@ export function statusOf(env: string, server: ServerReading, nodes?: readonly Li
     env,
     pid: server.pid,
     node: process.versions.node,
-    permission: process.permission !== undefined,
+    permission: permissionState(),
     uptime_s: Math.floor(uptimeSeconds),
     window_s: round3(seconds),
     requests: {

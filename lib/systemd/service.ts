@@ -11,6 +11,7 @@ import { join } from 'node:path'
 import { SerialQueue } from '../base/serial-queue.ts'
 import { ConfigError } from '../config/load.ts'
 import type { Config } from '../config/table.ts'
+import { mayStartPrograms } from '../files/rights.ts'
 
 /** The secrets passed to this process. */
 export interface PassedSecrets {
@@ -200,6 +201,7 @@ export function createNotifier(env: NodeJS.ProcessEnv, pid: number, warn: (messa
   }
 
   function send(...assignments: readonly string[]): void {
+    if (serving && !mayStartPrograms()) return // Given up after the first message.
     // Starting a child may throw, such as ENOMEM.
     messages.run(() => run(assignments)).catch((error: Error) => {
       warn(`the service manager was not notified of ${assignments[0]}: ${error.message}`)
@@ -217,10 +219,12 @@ export function createNotifier(env: NodeJS.ProcessEnv, pid: number, warn: (messa
   }
 
   return {
+    /** Whether it starts children for as long as the server runs. */
+    feedsWatchdog: watchdogMs !== undefined,
     /** Reports that the server accepts requests, and starts to feed the watchdog. `systemctl status` shows `status`. */
     ready: (status: string): void => {
-      serving = true
       send('READY=1', `STATUS=${status}`)
+      serving = true
       if (watchdogMs !== undefined) setInterval(feed, watchdogMs).unref()
     },
     /** Reports the start of a reload. Sends nothing before `ready` and during a stop. */
@@ -235,8 +239,8 @@ export function createNotifier(env: NodeJS.ProcessEnv, pid: number, warn: (messa
     },
     /** Reports the start of the stop. */
     stopping: (): void => {
-      serving = false
       send('STOPPING=1', 'STATUS=stopping')
+      serving = false
     },
     /** Resolves when all messages so far have been sent. */
     sent: (): Promise<void> => messages.ended(),

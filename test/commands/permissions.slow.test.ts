@@ -9,10 +9,13 @@ import { launch, optionsOfTarget, root, runLauncher, type Launched } from '../su
 import { ask, isReady } from '../support/node-panel.ts'
 import { request } from '../support/request.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
+import { fakeNotify } from '../systemd/fake-notify.ts'
 import { until } from '../support/until.ts'
 import { Visitor } from '../support/visitor.ts'
 
-const hasModel = Number.parseInt(process.versions.node) >= 24
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+const hasModel = major >= 24
+const canDrop = (major === 24 && minor >= 20) || (major === 26 && minor >= 3) || major > 26
 const password = 'a password of the tests'
 
 const files: Files = {
@@ -82,11 +85,17 @@ async function printed(t: TestContext, cwd: string, args: readonly string[] = []
   return stdout
 }
 
+interface StartOptions {
+  readonly args?: readonly string[]
+  readonly credentials?: string
+  readonly env?: Readonly<Record<string, string>>
+}
+
 /** Starts the printed command for an application. */
 async function startPrinted(
   t: TestContext,
   cwd: string,
-  { args = [], credentials = join(cwd, 'no-credentials') }: { args?: readonly string[]; credentials?: string } = {},
+  { args = [], credentials = join(cwd, 'no-credentials'), env = {} }: StartOptions = {},
 ): Promise<Launched & { readonly url: string; readonly flags: readonly string[] }> {
   const [service, empty, start = ''] = (await printed(t, cwd, args)).split('\n')
   assert.deepEqual([service, empty], ['[Service]', 'ExecStart='])
@@ -98,7 +107,7 @@ async function startPrinted(
   const launched = launch(t, words.slice(at + 1), {
     cwd: temporaryFolder(),
     nodeOptions: [...optionsOfTarget(), ...flags],
-    ...(existsSync(credentials) && { env: { CREDENTIALS_DIRECTORY: credentials } }),
+    env: { ...env, ...(existsSync(credentials) && { CREDENTIALS_DIRECTORY: credentials }) },
   })
   return { ...launched, url: await launched.listening(), flags }
 }
@@ -113,8 +122,13 @@ async function signedIn(url: string): Promise<Visitor> {
   return visitor
 }
 
-async function statusOf(visitor: Visitor): Promise<{ permission: boolean; warnings: readonly string[] }> {
-  return (await visitor.get('/svc-status?format=json')).json() as { permission: boolean; warnings: readonly string[] }
+interface Status {
+  readonly permission: { readonly active: boolean; readonly dropped: readonly string[] }
+  readonly warnings: readonly string[]
+}
+
+async function statusOf(visitor: Visitor): Promise<Status> {
+  return (await visitor.get('/svc-status?format=json')).json() as Status
 }
 
 /** Sends a file as a form does, and returns how long it was on disk. */
@@ -172,7 +186,7 @@ function testModel(): void {
   test('prints exactly the flags for this Node and this configuration', async (t) => {
     const cwd = application('app', { 'paths.log': '/var/log/app', 'paths.temp': '/var/tmp/app', 'server.tls.key': 'tls/key.pem' })
     const lines = (await printed(t, cwd, ['--write', 'more', '--port', '81', '--write', '/srv/more'])).split('\n')
-    assert.deepEqual(lines.slice(3), ['Type=exec', 'NotifyAccess=none', 'WatchdogSec=0', ''])
+    assert.deepEqual(lines.slice(3), canDrop ? ['WatchdogSec=0', ''] : ['Type=exec', 'NotifyAccess=none', 'WatchdogSec=0', ''])
     const words = wordsOf(String(lines[2]?.slice('ExecStart='.length)), '/run/credentials/svc.service')
     const code = process.env['SVC_TEST_TARGET'] === 'dist' ? 'dist' : 'lib'
     assert.deepEqual(words, [
@@ -182,6 +196,7 @@ function testModel(): void {
       ...[`${root}package.json`, '/proc/self/limits', '/proc/self/fd', '/proc/self/fd/*'].map(readFlag),
       ...['/var/log/app/*', `${cwd}/.cached/*`, '/var/tmp/app/*', `${cwd}/.data/*`, `${cwd}/data/sessions/*`, `${cwd}/more/*`].map(writeFlag),
       ...['/srv/more/*', `${cwd}/svc.json`, `${cwd}/.svc.json.*`].map(writeFlag),
+      ...(canDrop ? ['--allow-child-process'] : []),
       ...(process.allowedNodeEnvironmentFlags.has('--allow-net') ? ['--allow-net'] : []),
       readFlag('/run/credentials/svc.service/*'),
       ...[`${root}bin/svc.js`, 'start', '--config', `${cwd}/svc.json`, '--port', '81'],
@@ -194,7 +209,7 @@ function testModel(): void {
     chmodSync(join(cwd, 'svc.json'), 0o640)
     const server = await startPrinted(t, cwd)
     const { url } = server
-    assert.equal(server.flags.includes('--allow-child-process'), false)
+    assert.equal(server.flags.includes('--allow-child-process'), canDrop)
     assert.equal(await isReady(server), true)
 
     const visitor = await signedIn(url)
@@ -203,7 +218,7 @@ function testModel(): void {
     assert.equal(statSync(join(cwd, 'svc.json')).mode & 0o777, 0o640)
     assert.deepEqual(readdirSync(cwd).filter((name) => name.endsWith('.tmp')), [])
     const { permission, warnings } = await statusOf(visitor)
-    assert.deepEqual([permission, warnings], [true, []])
+    assert.deepEqual([permission, warnings], [{ active: true, dropped: canDrop ? ['child'] : [] }, []])
 
     assert.deepEqual(await sizeOfUpload(url, 300_000), { size: 300_000 })
     await until(() => readdirSync(join(cwd, '.cached/temp')).length === 0)
@@ -234,6 +249,8 @@ function testModel(): void {
     assert.match(readFileSync(join(cwd, '.logs/svc.log'), 'utf8'), /stopped/)
     assert.match(readFileSync(join(cwd, '.logs/access.log'), 'utf8'), /\/upload/)
   })
+
+  if (canDrop) testDrops()
 
   test('a folder of --write is writable; a persisted route needs the folder of the routes', async (t) => {
     const cwd = application('app', { 'app.env': 'dev', 'dev.watch': false })
@@ -330,7 +347,7 @@ function testModel(): void {
     const server = await startPrinted(t, cwd)
     assert.equal(server.flags.includes('--allow-child-process'), true)
     const visitor = await signedIn(server.url)
-    assert.equal((await statusOf(visitor)).permission, true)
+    assert.deepEqual((await statusOf(visitor)).permission, { active: true, dropped: canDrop ? ['child'] : [] })
     assert.equal(await isReady(server), true)
     assert.deepEqual(await sizeOfUpload(server.url, 300_000), { size: 300_000 })
     const before = new Set(await Promise.all(Array.from({ length: 8 }, async () => (await ask(server.url, '/word')).text)))
@@ -346,6 +363,58 @@ function testModel(): void {
     server.child.kill('SIGTERM')
     assert.equal(await server.ended, 0)
     assert.match(readFileSync(join(cwd, '.logs/access.log'), 'utf8'), /\/upload/)
+  })
+}
+
+function testDrops(): void {
+  const notified = (path: string) => ({ PATH: path, NOTIFY_SOCKET: '/run/nowhere/notify' })
+  const childOf = async (url: string): Promise<unknown> => ((await attempts(url, ['/nowhere/a'])) as { child: string }).child
+
+  test('a single process notifies the service manager once, and then starts no programs', async (t) => {
+    const { path, calls } = fakeNotify()
+    const server = await startPrinted(t, application('app'), { env: notified(path) })
+    await until(() => calls().length === 1)
+    assert.deepEqual(calls()[0]?.slice(1), ['READY=1', `STATUS=listening on ${server.url}`])
+    assert.equal(await childOf(server.url), denied)
+    server.child.kill('SIGHUP')
+    await until(() => /reloaded/.test(server.stdout()))
+    server.child.kill('SIGTERM')
+    assert.equal(await server.ended, 0)
+    assert.equal(calls().length, 1)
+    assert.doesNotMatch(server.stdout(), /not notified/)
+  })
+
+  test('a process that feeds a watchdog, and one with permission.keep, may start programs', async (t) => {
+    const { path, calls } = fakeNotify()
+    const watched = await startPrinted(t, application('app'), { env: { ...notified(path), WATCHDOG_USEC: '200000' } })
+    await until(() => calls().filter(([, text]) => text === 'WATCHDOG=1').length > 1)
+    assert.equal(await childOf(watched.url), 'done')
+    const keeping = await startPrinted(t, application('app', { 'permission.keep': ['child'] }))
+    assert.equal(await childOf(keeping.url), 'done')
+    assert.deepEqual((await statusOf(await signedIn(keeping.url))).permission.dropped, [])
+  })
+
+  test('gives up the credentials, and the configuration file when there is nothing to save', async (t) => {
+    const credentials = temporaryFolder()
+    writeFiles(credentials, { app_key: testKey })
+    const cwd = application('app', { app_key: '' })
+    const files = [join(cwd, 'svc.json'), join(cwd, '.svc.json.x')]
+    const first = await startPrinted(t, cwd, { credentials })
+    await signedIn(first.url)
+    assert.deepEqual(await attempts(first.url, files.slice(1), [join(credentials, 'app_key')]), {
+      write: ['done'],
+      read: [denied],
+      child: denied,
+      worker: denied,
+    })
+    first.child.kill('SIGTERM')
+    await first.ended
+    const second = await startPrinted(t, cwd, { credentials })
+    const visitor = new Visitor(second.url)
+    await visitor.submit('/svc-login', '/svc-login', { user: 'ann', password })
+    assert.deepEqual((await statusOf(visitor)).permission.dropped, ['child', 'fs.read', 'fs.write'])
+    const { write } = (await attempts(second.url, files)) as { write: readonly string[] }
+    assert.deepEqual(write, [denied, denied])
   })
 }
 

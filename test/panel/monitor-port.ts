@@ -99,7 +99,7 @@ function makeStatus(): Status {
     env: 'prod',
     pid: 4242,
     node: '20.20.2',
-    permission: false,
+    permission: { active: false, dropped: [] },
     uptime_s: 93_784,
     window_s: 100,
     requests: {

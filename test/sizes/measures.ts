@@ -36,7 +36,7 @@ export function measure(checkout: string, loaded?: readonly string[]): Measure[]
   const all = linesOf(sources)
   const plain = loaded === undefined ? [] : sources.filter(({ path }) => loaded.includes(path))
   const measures: Measure[] = [
-    { what: 'files', value: sources.length, limit: 376, budget: 340 },
+    { what: 'files', value: sources.length, limit: 380, budget: 340 },
     { what: 'lines', value: all, limit: 48_000, budget: 41_500 },
     { what: 'percent of the lines that are comments', value: Math.round((100 * sumOf(sources, commentLines)) / all) },
     { what: 'exported names', value: sumOf(sources, (source) => exportedNames(source).length), limit: 1290, budget: 1150 },

@@ -182,6 +182,7 @@ const titles: Readonly<Record<string, string>> = {
   pool_jobs: 'Pools',
   data: 'Data',
   monitor: 'Others',
+  permission: 'Others',
   dev: 'Others',
   config: 'Others',
   cache_ram: 'Others',
