@@ -339,8 +339,8 @@ export const configTable = {
 
   'permission.keep': {
     kind: 'list', default: [], check: checkRight,
-    meaning: 'Rights of [the permission model](operations.md#nodes-permission-model) that the application needs after the '
-      + 'start: `child`, `worker`, `addon`, `wasi`, `ffi`.',
+    meaning: 'Rights of [the permission model](operations.md#nodes-permission-model) that the application needs after '
+      + 'the start: `child`, `worker`, `addon`, `wasi`, `ffi`.',
   },
 
   'dev.watch': {
