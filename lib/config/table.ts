@@ -3,7 +3,7 @@
  * shipped `svc.json` lists the same keys in the same order; a test compares them.
  */
 import { checkMetricsToken } from '../access/metrics-token.ts'
-import { checkTrustedProxy } from '../http/client-address.ts'
+import { checkAddressEntry } from '../http/address-list.ts'
 import { checkAllowedHost } from '../http/host.ts'
 import { checkTrustedOrigin } from '../http/origin.ts'
 import { traceModules } from '../log/trace.ts'
@@ -59,7 +59,7 @@ export const configTable = {
     meaning: 'The port. 0: any free one; the log contains it.',
   },
   'server.trusted_proxies': {
-    kind: 'list', default: [], check: checkTrustedProxy,
+    kind: 'list', default: [], check: checkAddressEntry,
     meaning: 'Addresses or CIDR blocks whose `X-Forwarded-For`, `-Proto` and `-Host` are trusted. '
       + 'The client is the right-most address that is not trusted.',
   },

@@ -5,9 +5,9 @@
  * not a trusted proxy. Everything to its left may be forged. `X-Forwarded-Proto` and `-Host` are read at the same depth
  * from the right, so that a list that proxies append to is no easier to forge than the address.
  */
-import { BlockList, isIP } from 'node:net'
+import { createAddressList } from './address-list.ts'
 import { hostName } from './host.ts'
-import { isListed, normalizeIp } from './ip-address.ts'
+import { normalizeIp } from './ip-address.ts'
 
 /** The client of a request. */
 export interface ClientInfo {
@@ -37,20 +37,19 @@ const addressWithPort = /^(?:\[([^\]]*)\](?::\d{1,5})?|(\d+\.\d+\.\d+\.\d+):\d{1
 
 /**
  * Builds the lookup.
- * @param trusted addresses and CIDR blocks that `checkTrustedProxy` accepts; empty: no header is read
+ * @param trusted addresses and CIDR blocks that `checkAddressEntry` accepts; empty: no header is read
  */
 export function createClientAddress(trusted: readonly string[]): ClientAddress {
-  const proxies = new BlockList()
-  for (const entry of trusted) addBlock(proxies, entry)
+  const isProxy = createAddressList(trusted)
   const direct = createPeerCache()
   if (trusted.length === 0) return { resolve: direct, trusts: () => false }
 
   return {
-    trusts: (socketAddress) => isListed(proxies, direct(socketAddress).ip),
+    trusts: (socketAddress) => isProxy(direct(socketAddress).ip),
     resolve(socketAddress, header) {
       const peer = direct(socketAddress)
-      if (!isListed(proxies, peer.ip)) return peer
-      const { ip, depth } = walk(proxies, peer.ip, header('x-forwarded-for'))
+      if (!isProxy(peer.ip)) return peer
+      const { ip, depth } = walk(isProxy, peer.ip, header('x-forwarded-for'))
       const proto = fromTheRight(header('x-forwarded-proto'), depth)?.toLowerCase()
       const host = fromTheRight(header('x-forwarded-host'), depth)
       return {
@@ -60,35 +59,6 @@ export function createClientAddress(trusted: readonly string[]): ClientAddress {
       }
     },
   }
-}
-
-/**
- * Checks an entry of `server.trusted_proxies`.
- * @returns what the entry must be, to follow its name in a message; undefined if it is valid
- */
-export function checkTrustedProxy(entry: string): string | undefined {
-  const { address, prefix } = splitBlock(entry)
-  const version = isIP(address)
-  if (version === 0 || address.includes('%')) return 'must be an IP address or a block such as 10.0.0.0/8'
-  if (prefix === undefined) return undefined
-  if (normalizeIp(address)?.includes('.') && version === 6) return 'must be written as an IPv4 block'
-  const longest = version === 4 ? 32 : 128
-  if (!/^\d{1,3}$/.test(prefix) || Number(prefix) > longest) return `must have a prefix length of 0 to ${longest}`
-  return undefined
-}
-
-function addBlock(list: BlockList, entry: string): void {
-  const { address, prefix } = splitBlock(entry)
-  const ip = normalizeIp(address) ?? address
-  const family = isIP(ip) === 4 ? 'ipv4' : 'ipv6'
-  if (prefix === undefined) list.addAddress(ip, family)
-  else list.addSubnet(ip, Number(prefix), family)
-}
-
-function splitBlock(entry: string): { address: string; prefix: string | undefined } {
-  const slash = entry.indexOf('/')
-  if (slash < 0) return { address: entry, prefix: undefined }
-  return { address: entry.slice(0, slash), prefix: entry.slice(slash + 1) }
 }
 
 /** Normalizes the addresses of peers, and caches the results, since every request needs one. */
@@ -105,7 +75,11 @@ function createPeerCache(): (socketAddress: string) => ClientInfo {
 }
 
 /** Walks `X-Forwarded-For` from the right. The depth is the number of entries to the right of the client's entry. */
-function walk(proxies: BlockList, peer: string, forwardedFor: string | undefined): { ip: string; depth: number } {
+function walk(
+  isProxy: (ip: string) => boolean,
+  peer: string,
+  forwardedFor: string | undefined,
+): { ip: string; depth: number } {
   let client = peer
   let depth = 0
   const entries = forwardedFor === undefined ? [] : forwardedFor.split(',')
@@ -114,7 +88,7 @@ function walk(proxies: BlockList, peer: string, forwardedFor: string | undefined
     if (ip === undefined) break
     client = ip
     depth = entries.length - 1 - index
-    if (!isListed(proxies, ip)) break
+    if (!isProxy(ip)) break
   }
   return { ip: client, depth }
 }

@@ -3,7 +3,8 @@ import { createServer } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import { once } from 'node:events'
 import { test } from 'node:test'
-import { checkTrustedProxy, createClientAddress } from '../../lib/http/client-address.ts'
+import { checkAddressEntry } from '../../lib/http/address-list.ts'
+import { createClientAddress } from '../../lib/http/client-address.ts'
 import { isLoopback, normalizeIp } from '../../lib/http/ip-address.ts'
 import { Seeded } from '../support/seeded.ts'
 
@@ -97,7 +98,7 @@ const entries: [string, RegExp | undefined][] = [
 ]
 for (const [entry, problem] of entries) {
   test(`${problem === undefined ? 'accepts' : 'refuses'} ${JSON.stringify(entry)} as a trusted proxy`, () => {
-    const found = checkTrustedProxy(entry)
+    const found = checkAddressEntry(entry)
     if (problem === undefined) {
       assert.equal(found, undefined)
       assert.ok(createClientAddress([entry]))
