@@ -47,7 +47,7 @@ export function createErrorPages(folder: string, root: string, views: Views, log
   }
 
   return (ctx, { status, code, invalid = noErrors }, detail = '') => {
-    if (ctx.path.startsWith('/svc-') || code === 'overloaded') return undefined
+    if (ctx.isOfPanel || code === 'overloaded') return undefined
     const data = {
       status,
       code,

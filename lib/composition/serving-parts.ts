@@ -1,5 +1,6 @@
 /** The parts of an application that serve its requests, put together for `createServing`. */
 import { resolve } from 'node:path'
+import { createPanelFilter } from '../access/allow-list.ts'
 import { createErrorPages } from '../application/error-pages.ts'
 import type { Worker } from '../cluster/joining.ts'
 import type { LoadedConfig } from '../config/load.ts'
@@ -58,6 +59,7 @@ export function createServingParts({ loaded, built, logs, metrics, worker, ...re
     ContextClass,
     headersWithoutRoute: protection.headersWithoutRoute,
     preflight: protection.preflight,
+    hides: createPanelFilter(config['admin.allow']),
     accessLog: logs.access,
     metrics,
     log: logs.module,

@@ -163,6 +163,11 @@ export const configTable = {
     meaning: '`true`: scrypt (PBKDF2 where the crypto library has none), a random secret of 32 bytes and HMAC-SHA256 '
       + 'instead of MD5.',
   },
+  'admin.allow': {
+    kind: 'list', default: [], check: checkAddressEntry,
+    meaning: 'Addresses or CIDR blocks that may reach `/svc-*`, except for ping, slow, ready and the live script. '
+      + 'Other clients get 404. Empty: everybody.',
+  },
   'admin.metrics_token': {
     kind: 'string', default: '', secret: true, check: checkMetricsToken,
     meaning: 'Lets a program read `/svc-metrics` with `Authorization: Bearer`: at least 32 characters. Empty: only '

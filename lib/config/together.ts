@@ -2,6 +2,7 @@
 import { statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
+import { allowWarning } from '../access/allow-list.ts'
 import { hasMd5, hasScrypt } from '../access/key-derivation.ts'
 import { isBoundToLoopback } from '../http/host.ts'
 import { isAtOrIn, mayOthersRead } from '../files/paths.ts'
@@ -77,6 +78,8 @@ export function inconsistencyWarnings({ config, folder }: LoadedConfig): string[
       `app.env is dev and server.host is ${host}: the admin panel is open to everybody who reaches this machine`,
     )
   }
+  const shutOut = allowWarning(config)
+  if (shutOut !== undefined) warnings.push(shutOut)
   if (config['admin.hardened'] && /^[0-9a-f]{32}$/.test(password)) {
     warnings.push(
       'admin.hardened is true and admin.password is still an MD5: set the password again with "svc.js passwd"',

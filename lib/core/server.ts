@@ -66,6 +66,8 @@ export interface ServerParts {
   readonly pageForError?: PageForError
   /** Sets the header fields of responses for which no middleware of a route has run. */
   readonly headersWithoutRoute?: (ctx: CoreContext) => void
+  /** Whether a path must not exist for the client of a request; undefined: no path is hidden. */
+  readonly hides?: ((ctx: CoreContext) => boolean) | undefined
   /** Returns the reply to a CORS preflight; undefined for any other OPTIONS. */
   readonly preflight?: (ctx: CoreContext) => BodyReply | undefined
 }
@@ -182,6 +184,7 @@ export class RequestServer {
       checkFraming(ctx)
       if (ctx.flaw !== undefined) throw ctx.flaw
       this.#parts.checkHost(ctx)
+      if (this.#parts.hides?.(ctx) === true) return this.#hide(ctx)
       const preflight = ctx.method === 'OPTIONS' ? this.#parts.preflight?.(ctx) : undefined
       if (preflight !== undefined) return this.#settle(ctx, preflight)
       const match = this.#parts.registry.find(ctx.method, ctx.path)
@@ -208,6 +211,14 @@ export class RequestServer {
     this.#parts.headersWithoutRoute?.(ctx) // No middleware has run.
     const state = `it waited ${Math.round(waitedMs)} ms in the queue, ${this.pool.waiting} are waiting`
     this.#refuse(ctx, waitedTooLong, state)
+  }
+
+  /** Answers as if nothing had the path: no route, no static file. */
+  #hide(ctx: CoreContext): void {
+    ctx.shutOut = true
+    this.#parts.headersWithoutRoute?.(ctx)
+    ctx.formatOfPrefix = this.#parts.registry.errorFormatOf(ctx.path)
+    this.#fail(ctx, notFound(ctx.path))
   }
 
   #answerUnmatched(ctx: CoreContext): void {

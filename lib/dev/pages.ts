@@ -73,22 +73,24 @@ export class DevPages {
   wrap({
     ContextClass,
     pageForError,
+    hides,
   }: ServingParts): Pick<ServingParts, 'ContextClass' | 'pageForError' | 'wrapHandle'> {
     return {
       ContextClass: this.#contextClass(ContextClass),
       pageForError: this.#pageForError(pageForError),
-      wrapHandle: this.#wrapHandle(ContextClass),
+      wrapHandle: this.#wrapHandle(ContextClass, hides),
     }
   }
 
   /** Answers requests for the script and the stream before `next` sees them. */
-  #wrapHandle(Context: ContextClass): (next: Handle) => Handle {
+  #wrapHandle(Context: ContextClass, hides: ServingParts['hides']): (next: Handle) => Handle {
     return (next) => (request, response, expect) => {
       if (request.url?.startsWith('/svc-dev') !== true || request.method !== 'GET' || this.#isStopped) {
         return next(request, response, expect)
       }
-      const { path, host } = new Context(request, response)
-      const isServed = this.#isServed(host)
+      const ctx = new Context(request, response)
+      const { path } = ctx
+      const isServed = this.#isServed(ctx.host) && hides?.(ctx) !== true
       if (path === '/svc-dev.js' && isServed) response.writeHead(200, scriptHeaders).end(this.#script)
       else if (path === '/svc-dev-events' && isServed) this.#follow(response)
       else next(request, response, expect)
@@ -129,7 +131,7 @@ export class DevPages {
     return (ctx, error, detail) => {
       const page = make?.(ctx, error, detail) ?? builtInPage(ctx, error, detail)
       const set = page.policy === undefined ? policiesOf(ctx) : [page.policy]
-      const added = ctx.path.startsWith('/svc-') ? undefined : this.#add(ctx, page.html, set)
+      const added = ctx.isOfPanel ? undefined : this.#add(ctx, page.html, set)
       if (added === undefined) return page
       if (page.policy !== undefined) return { html: added.html, policy: added.policies.join(', ') }
       if (set.length > 0) ctx.outgoing.set(policyField, added.policies)

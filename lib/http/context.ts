@@ -94,6 +94,8 @@ export class CoreContext extends ReceivedRequest implements EndedRequest {
   flaw: HttpError | undefined = undefined
   /** The error format of a path below a prefix of routes that no route matches. */
   formatOfPrefix: ErrorFormat = 'auto'
+  /** Whether this client must not find out that the path exists (`admin.allow`). */
+  shutOut = false
   /** Whether the response must be the last on its connection. */
   lastOnConnection = false
   /** The name of a cookie that is sent even with a 500, since its session has been saved. */
@@ -125,6 +127,11 @@ export class CoreContext extends ReceivedRequest implements EndedRequest {
   /** The error format: the route's, else the format of the routes below the same prefix. */
   get errorFormat(): ErrorFormat {
     return this.route === undefined ? this.formatOfPrefix : (this.route.error_format ?? 'auto')
+  }
+
+  /** Whether the path is one of the panel, which has its own error pages, for a client that may reach the panel. */
+  get isOfPanel(): boolean {
+    return this.path.startsWith('/svc-') && !this.shutOut
   }
 
   override get bodyLimitBytes(): number {

@@ -107,7 +107,7 @@ export function createHeadersGroup(): HeadersGroup {
       }
     },
     headersWithoutRoute(ctx) {
-      if (isEverywhere && !ctx.path.startsWith('/svc-')) setFields(ctx)
+      if (isEverywhere && !ctx.isOfPanel) setFields(ctx)
     },
     nonceOf(ctx) {
       const fields = ctx.outgoingIfAny?.ofHeaders
