@@ -6,13 +6,23 @@
  * by the first visitor: they are loaded, and the setup is refused.
  */
 import { SerialQueue } from '../base/serial-queue.ts'
-import { judge, makeCredentials, makeSecret, setupRequired, type AdminCredentials } from './credentials.ts'
+import {
+  isSameAdmin,
+  judge,
+  makeCredentials,
+  makeSecret,
+  setupRequired,
+  type AdminCredentials,
+  type SecondFactor,
+} from './credentials.ts'
 
 /** The configuration keys of the credentials. */
 interface CredentialSettings {
   readonly 'admin.user': string
   readonly 'admin.password': string
   readonly 'admin.secret': string
+  readonly 'admin.totp': string
+  readonly 'admin.recovery_codes': readonly string[]
   readonly app_key: string
 }
 
@@ -79,7 +89,9 @@ export class CredentialStore {
       if (setupRequired(this.#current)) this.#takeFromFile()
       if (!setupRequired(this.#current)) return false
       const { config, appKey } = this.#options
-      const made = await makeCredentials({ user, password, hardened: config['admin.hardened'], nowMs: this.#now() })
+      const { secondFactor } = this.#current
+      const hardened = config['admin.hardened']
+      const made = await makeCredentials({ user, password, hardened, secondFactor, nowMs: this.#now() })
       this.#options.writer?.write({
         'admin.user': made.user,
         'admin.password': made.password,
@@ -101,12 +113,12 @@ export class CredentialStore {
   ensureSecret(): Promise<{ readonly secret: string; readonly made: boolean }> {
     return this.#inTurn.run(async () => {
       if (this.#current.secret !== '') return { secret: this.#current.secret, made: false }
-      const { user, password } = this.#current
+      const { user, password, secondFactor } = this.#current
       const hardened = this.#options.config['admin.hardened']
-      const secret = makeSecret({ user, password, hardened, nowMs: this.#now() })
+      const secret = makeSecret({ user, password, hardened, secondFactor, nowMs: this.#now() })
       this.#options.writer?.write({ 'admin.secret': secret })
       this.#current = { ...this.#current, secret }
-      if (this.#own.user === user && this.#own.password === password) this.#own = this.#current
+      if (isSameAdmin(this.#own, this.#current)) this.#own = this.#current
       return { secret, made: true }
     })
   }
@@ -126,10 +138,34 @@ export class CredentialStore {
    * @throws Error if the file cannot be written
    */
   adopt(credentials: AdminCredentials): void {
-    const { user, password, secret } = credentials
-    this.#options.writer?.write({ 'admin.user': user, 'admin.password': password, 'admin.secret': secret })
+    const { user, password, secret, secondFactor } = credentials
+    this.#options.writer?.write({
+      'admin.user': user,
+      'admin.password': password,
+      'admin.secret': secret,
+      ...((secondFactor ?? this.#own.secondFactor) && settingsOf(secondFactor)),
+    })
     this.#own = credentials
     this.#current = credentials
+  }
+
+  /**
+   * Removes used recovery codes from the file, and from here.
+   * @param used the hashes of all that were used
+   * @throws Error if the file cannot be written; they are removed from here nevertheless
+   */
+  forgetRecoveryCodes(used: readonly string[]): void {
+    const isLeft = (hash: string): boolean => !used.includes(hash)
+    const filtered = (credentials: AdminCredentials): AdminCredentials => {
+      const { secondFactor: factor } = credentials
+      if (factor === undefined) return credentials
+      return { ...credentials, secondFactor: { ...factor, recoveryCodes: factor.recoveryCodes.filter(isLeft) } }
+    }
+    this.#own = filtered(this.#own)
+    this.#current = filtered(this.#current)
+    const { writer } = this.#options
+    const saved = writer?.read()?.['admin.recovery_codes'] ?? []
+    if (!saved.every(isLeft)) writer?.write({ 'admin.recovery_codes': saved.filter(isLeft) })
   }
 
   #fileHasKey(): boolean {
@@ -150,6 +186,20 @@ export class CredentialStore {
   }
 }
 
-function credentialsOf(config: CredentialSettings): AdminCredentials {
-  return { user: config['admin.user'], password: config['admin.password'], secret: config['admin.secret'] }
+/** Returns the credentials of a configuration. */
+export function credentialsOf(config: Omit<CredentialSettings, 'app_key'>): AdminCredentials {
+  const { 'admin.totp': totp, 'admin.recovery_codes': recoveryCodes } = config
+  return {
+    user: config['admin.user'],
+    password: config['admin.password'],
+    secret: config['admin.secret'],
+    ...(totp !== '' && { secondFactor: { secret: totp, recoveryCodes } }),
+  }
+}
+
+/** Returns the settings of a second factor; empty ones if there is none. */
+export function settingsOf(
+  factor: SecondFactor | undefined,
+): Pick<CredentialSettings, 'admin.totp' | 'admin.recovery_codes'> {
+  return { 'admin.totp': factor?.secret ?? '', 'admin.recovery_codes': factor?.recoveryCodes ?? [] }
 }

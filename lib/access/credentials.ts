@@ -4,13 +4,23 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { hashPassword, normalPassword } from './password.ts'
 
-/** The credentials: the keys `admin.user`, `admin.password` and `admin.secret`. */
+/** The credentials: the keys `admin.user`, `admin.password` and `admin.secret`, and the second factor. */
 export interface AdminCredentials {
   readonly user: string
   /** The hash of the password: MD5 in hex, or a hardened hash. */
   readonly password: string
   /** Signs the cookie; if it is empty, no cookie is valid. */
   readonly secret: string
+  /** Absent: the password is enough. */
+  readonly secondFactor?: SecondFactor
+}
+
+/** The second factor: the keys `admin.totp` and `admin.recovery_codes`. */
+export interface SecondFactor {
+  /** The secret of the codes, in base32. */
+  readonly secret: string
+  /** The hashes of the recovery codes. Some may have been used: see `used-codes.ts`. */
+  readonly recoveryCodes: readonly string[]
 }
 
 /** Whether setup is required: by the specification, if the name or the password is empty. */
@@ -38,10 +48,16 @@ export function judge(own: AdminCredentials, shared: AdminCredentials | undefine
   const hasOwn = !setupRequired(own)
   if (shared === undefined) return hasOwn ? 'give' : 'same'
   if (!hasOwn) return 'take'
-  if (own.user !== shared.user || own.password !== shared.password) return 'differ'
+  if (!isSameAdmin(own, shared)) return 'differ'
   if (own.secret === shared.secret) return 'same'
   if (own.secret === '') return 'take'
   return shared.secret === '' ? 'give' : 'differ'
+}
+
+/** Whether two credentials have the same name, password and second factor. */
+export function isSameAdmin(one: AdminCredentials, other: AdminCredentials): boolean {
+  const hasSameFactor = one.secondFactor?.secret === other.secondFactor?.secret
+  return one.user === other.user && one.password === other.password && hasSameFactor
 }
 
 /** The input of a setup. */
@@ -70,21 +86,31 @@ interface SecretSource {
   readonly password: string
   /** `admin.hardened`. */
   readonly hardened: boolean
+  readonly secondFactor?: SecondFactor | undefined
   /** Milliseconds since 1970. */
   readonly nowMs: number
 }
 
 /** Makes the credentials for a name and a password that have passed `checkSetup`. */
 export async function makeCredentials(source: SecretSource): Promise<AdminCredentials> {
-  const { user, password, hardened } = source
-  return { user, password: await hashPassword(password, hardened), secret: makeSecret(source) }
+  const { user, password, hardened, secondFactor } = source
+  const hash = await hashPassword(password, hardened)
+  return { user, password: hash, secret: makeSecret(source), ...(secondFactor && { secondFactor }) }
+}
+
+/** Whether a secret may have been computed from the password, by the rule of the specification. */
+export function isDerivedSecret(secret: string): boolean {
+  return /^[0-9a-f]{32}$/.test(secret)
 }
 
 /**
  * Makes a secret: by the specification the MD5, in hex, of timestamp (in whole seconds), user and password
  * concatenated; if hardened, 32 random bytes in base64url.
+ *
+ * Surprise: it is random with a second factor, too. Otherwise the password would be enough to compute it, and so to
+ * sign a cookie without a code.
  */
-export function makeSecret({ user, password, hardened, nowMs }: SecretSource): string {
-  if (hardened) return randomBytes(32).toString('base64url')
+export function makeSecret({ user, password, hardened, secondFactor, nowMs }: SecretSource): string {
+  if (hardened || secondFactor !== undefined) return randomBytes(32).toString('base64url')
   return createHash('md5').update(`${Math.floor(nowMs / 1000)}${user}${password}`).digest('hex')
 }

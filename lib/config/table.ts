@@ -3,6 +3,8 @@
  * shipped `svc.json` lists the same keys in the same order; a test compares them.
  */
 import { checkMetricsToken } from '../access/metrics-token.ts'
+import { checkRecoveryHash } from '../access/recovery-codes.ts'
+import { checkTotpSecret } from '../access/totp.ts'
 import { checkAddressEntry } from '../http/address-list.ts'
 import { checkAllowedHost } from '../http/host.ts'
 import { checkTrustedOrigin } from '../http/origin.ts'
@@ -157,6 +159,16 @@ export const configTable = {
   'admin.secret': {
     kind: 'string', default: '', secret: true,
     meaning: 'Signs the admin cookie. Emptying it ends all admin sessions; the next setup or login creates a new one.',
+  },
+  'admin.totp': {
+    kind: 'string', default: '', secret: true, check: checkTotpSecret,
+    meaning: 'The secret of the [second factor](security.md#the-second-factor), in base32; set it with '
+      + '`svc passwd --totp`. Empty: the password is enough.',
+  },
+  'admin.recovery_codes': {
+    kind: 'list', default: [], secret: true, check: checkRecoveryHash,
+    meaning: 'Hashes of the recovery codes, each good once: `svc passwd --totp` makes ten, and a sign-in removes the '
+      + 'one that it used.',
   },
   'admin.hardened': {
     kind: 'boolean', default: false,

@@ -3,7 +3,9 @@ import { statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { allowWarning } from '../access/allow-list.ts'
+import { isDerivedSecret } from '../access/credentials.ts'
 import { hasMd5, hasScrypt } from '../access/key-derivation.ts'
+import { hasHmacSha1 } from '../access/totp.ts'
 import { isBoundToLoopback } from '../http/host.ts'
 import { isAtOrIn, mayOthersRead } from '../files/paths.ts'
 import { errorOfValues, fileToWrite, type LoadedConfig, type ValueProblem } from './load.ts'
@@ -52,8 +54,7 @@ export function inconsistencies(loaded: LoadedConfig): ValueProblem[] {
     const text = 'app_key must be set together with shared.url: otherwise each server makes its own'
     problems.push({ key: 'app_key', text })
   }
-  const noMd5 = md5Problem(config)
-  if (noMd5 !== undefined) problems.push(noMd5)
+  problems.push(...[md5Problem(config), sha1Problem(config)].filter((problem) => problem !== undefined))
   for (const { text, path } of loaded.settings.problems) problems.push({ key: 'settings', text, path })
   return problems
 }
@@ -65,9 +66,20 @@ export function md5Problem({ 'admin.hardened': hardened }: Config): ValueProblem
   return { key: 'admin.hardened', text }
 }
 
+/** Returns the problem where the crypto library refuses HMAC-SHA1, which the codes of the second factor need. */
+export function sha1Problem({ 'admin.totp': secret }: Config): ValueProblem | undefined {
+  if (secret === '' || hasHmacSha1()) return undefined
+  const text = 'admin.totp must be empty: the crypto library of this Node refuses HMAC-SHA1, which its codes need'
+  return { key: 'admin.totp', text }
+}
+
 /** The warning about a password that cannot be checked. */
 export const scryptRefused = 'admin.password was made with scrypt, which the crypto library of this Node refuses: '
   + 'set it again with "svc.js passwd"'
+
+/** The warning about a second factor that does not protect. */
+const secretDerived = 'admin.totp is set, but admin.secret looks like an MD5 made from the password: anyone who knows the '
+  + 'password could sign in without a code; empty admin.secret, and the next sign-in makes a random one'
 
 /** Returns warnings for the operator. */
 export function inconsistencyWarnings({ config, folder }: LoadedConfig): string[] {
@@ -85,6 +97,7 @@ export function inconsistencyWarnings({ config, folder }: LoadedConfig): string[
       'admin.hardened is true and admin.password is still an MD5: set the password again with "svc.js passwd"',
     )
   }
+  if (config['admin.totp'] !== '' && isDerivedSecret(config['admin.secret'])) warnings.push(secretDerived)
   if (password.startsWith('scrypt') && !hasScrypt()) warnings.push(scryptRefused)
   if (tlsKey !== '' && mayOthersRead(resolve(folder, tlsKey))) {
     warnings.push(`server.tls.key: everybody on this machine can read ${tlsKey}: remove that permission (chmod o-r)`)

@@ -27,7 +27,9 @@ type FolderName = 'root' | 'routes' | 'jobs' | 'middleware' | 'errors' | 'cache'
 /** Views, route files, settings, modules, static files. The application itself may write others. */
 const wanted = /^\.(?:html|json|css|svg|[cm]?[jt]s)$/
 /** Setup and `passwd` write these, and `dev` has no sign-in. */
-const credentials: ReadonlySet<string> = new Set<ConfigKey>(['admin.user', 'admin.password', 'admin.secret'])
+const credentials: ReadonlySet<string> = new Set<ConfigKey>([
+  'admin.user', 'admin.password', 'admin.secret', 'admin.totp', 'admin.recovery_codes',
+])
 
 /** Starts to watch. Resolves when every existing folder is watched. */
 export async function openWatch({ loaded, configFile, log, changed }: WatchOptions): Promise<FolderWatch> {

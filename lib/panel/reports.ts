@@ -2,6 +2,7 @@
  * Pages that report on the running server: its errors by cause, its configuration, and its changes. With
  * `?format=json` they are JSON.
  */
+import { settingsOf } from '../access/credential-store.ts'
 import { isSecret, leavesOf } from '../config/objects.ts'
 import { configKeys, configTable, type ConfigKey } from '../config/table.ts'
 import { createTextClock } from '../log/line.ts'
@@ -69,8 +70,14 @@ export function createReports(port: ReportsPort) {
 }
 
 function configRows(port: ReportsPort, warnings: readonly string[]): ConfigRow[] {
-  const { user, password, secret } = port.credentials()
-  const now = { ...port.config, 'admin.user': user, 'admin.password': password, 'admin.secret': secret }
+  const { user, password, secret, secondFactor } = port.credentials()
+  const now = {
+    ...port.config,
+    'admin.user': user,
+    'admin.password': password,
+    'admin.secret': secret,
+    ...(secondFactor && settingsOf(secondFactor)),
+  }
   return configKeys.flatMap((key) => {
     if (key === 'settings' || key === 'setup') return settingRows(port, key)
     const value = now[key]

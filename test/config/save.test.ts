@@ -125,7 +125,7 @@ const refusals: readonly [before: string, changes: object, message: string][] = 
   [
     '{"admin": 3}',
     { 'admin.user': 'a' },
-    'admin must be an object with enabled, user, password, secret, hardened, metrics_token, setup_token: it is a number',
+    'admin must be an object with enabled, user, password, secret, totp, recovery_codes, hardened, allow, metrics_token, setup_token: it is a number',
   ],
   [
     '{"admin.user": "", "admin": {"user": ""}}',
