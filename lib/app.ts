@@ -36,6 +36,7 @@ import {
   type MachineHandlers,
 } from './control/commands.ts'
 import { initialState, type DesiredState } from './control/desired-state.ts'
+import { UsedCodesFile } from './control/used-codes-file.ts'
 import type { Address } from './core/listener.ts'
 import { createStop } from './core/stop.ts'
 import type { Dev } from './dev/dev.ts'
@@ -165,6 +166,7 @@ class Server implements App {
   readonly #shared: SharedEngine | undefined
   /** This server among those that share the engine, if it is a single process. */
   readonly #node: Node | undefined
+  readonly #usedCodesFile: UsedCodesFile
   readonly #built: ApplicationParts
   readonly #dev: Dev | undefined
   readonly #serving: Serving
@@ -200,6 +202,7 @@ class Server implements App {
     this.#appKey = worker?.appKey ?? chooseAppKey(config)
     this.#logs = worker?.logs ?? openLogs(config, this.#path('paths.log'), auditKeysOf(config, this.#appKey))
 
+    this.#usedCodesFile = new UsedCodesFile(this.#path('paths.cache'), this.log('server').warn)
     this.#shared = this.#openEngine(rooms)
     this.#node = worker === undefined ? this.#openNode() : undefined
     const backends = { ...worker?.backends, ...this.#shared?.openBackends(this.log('error')) }
@@ -227,8 +230,7 @@ class Server implements App {
     life.atEnd(() => this.#processes.close())
     life.atEnd(() => built.webSockets.gone())
 
-    const { configFile } = this.#options
-    this.#state = createStateParts({ ...shared, application, configFile, appKey: this.#appKey.key, node: this.#node })
+    this.#state = this.#createState({ ...shared, application })
     this.#handlers = this.#createHandlers()
     const { log } = this
     this.control = new Changes({ ...this.#state, application, handlers: this.#handlers, machine: worker?.machine, log })
@@ -388,7 +390,7 @@ class Server implements App {
 
   // ---- the parts, in order of creation ----
 
-  #path(key: 'paths.root' | 'paths.routes' | 'paths.errors' | 'paths.log' | 'paths.temp'): string {
+  #path(key: 'paths.cache' | 'paths.root' | 'paths.routes' | 'paths.errors' | 'paths.log' | 'paths.temp'): string {
     return resolve(this.#loaded.folder, this.#loaded.config[key])
   }
 
@@ -400,8 +402,20 @@ class Server implements App {
     return shared
   }
 
+  #createState(
+    shared: Pick<Parameters<typeof createStateParts>[0], 'loaded' | 'logs' | 'life' | 'worker' | 'application'>,
+  ): StateParts {
+    return createStateParts({
+      ...shared,
+      configFile: this.#options.configFile,
+      appKey: this.#appKey.key,
+      node: this.#node,
+      usedCodesFile: this.#usedCodesFile,
+    })
+  }
+
   #openNode(): Node | undefined {
-    const node = this.#shared?.openNode(this.#path('paths.routes'))
+    const node = this.#shared?.openNode(this.#path('paths.routes'), this.#usedCodesFile)
     this.#life.atStop(() => node?.stops())
     this.#life.atEnd(() => node?.leave())
     return node
@@ -503,6 +517,7 @@ class Server implements App {
     const nodes = this.#worker?.nodes ?? this.#node
     life.warns(() => this.#configurationWarnings())
     life.warns(() => [...(this.#certificate?.warnings() ?? []), ...this.#folders.warnings()])
+    life.warns(() => this.#usedCodesFile.warnings())
     life.warns(() => [...application.warnings, ...limits.warnings(), ...this.#serving.listener.warnings()])
     life.warns(() => [...(this.#shared?.warnings() ?? []), ...(nodes?.warnings() ?? []), ...this.#logs.problems()])
     if (nodes !== undefined) life.needs(() => nodes.isReady)

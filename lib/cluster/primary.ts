@@ -12,6 +12,7 @@ import type { AppKey } from '../config/app-key.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Command } from '../control/commands.ts'
 import { LocalStateStore } from '../control/state-store.ts'
+import { UsedCodesFile } from '../control/used-codes-file.ts'
 import { TraceSwitches } from '../control/trace-switches.ts'
 import { KeptEvents } from '../events/kept-events.ts'
 import { LocalBroker } from '../events/local-broker.ts'
@@ -67,6 +68,7 @@ export class Primary {
   readonly #shared: SharedEngine | undefined
   readonly #node: Node | undefined
   readonly #nodesHost: ReturnType<typeof hostNodes> | undefined
+  readonly #usedCodesFile: UsedCodesFile
   readonly #store: Node | LocalStateStore
   readonly #trace: TraceSwitches
   readonly #states: ReturnType<typeof createStateHost>
@@ -102,10 +104,11 @@ export class Primary {
     this.#log = log
     this.#damaged = new RateLimited(logs.module('error').error, 1000)
     const routesFolder = resolve(loaded.folder, config['paths.routes'])
+    this.#usedCodesFile = new UsedCodesFile(resolve(loaded.folder, config['paths.cache']), log.warn)
     this.#shared = rooms.nodes?.openShared(loaded, options.appKey.key, options.sharedPassword, log)
-    this.#node = this.#shared?.openNode(routesFolder)
+    this.#node = this.#shared?.openNode(routesFolder, this.#usedCodesFile)
     this.#nodesHost = this.#node && hostNodes(this.#node)
-    this.#store = this.#node ?? new LocalStateStore(routesFolder)
+    this.#store = this.#node ?? new LocalStateStore(routesFolder, this.#usedCodesFile)
     this.#trace = new TraceSwitches({
       trace: logs.general.trace,
       nowMs: () => this.#store.nowMs(),
@@ -283,7 +286,7 @@ export class Primary {
       sessions: () => this.#sessions.counts,
       log: general,
       accessLog: access,
-      warnings: () => [...problems(), ...this.#supervisor.warnings()],
+      warnings: () => [...problems(), ...this.#usedCodesFile.warnings(), ...this.#supervisor.warnings()],
     }
     return createPrimaryProcess(sources, logs)
   }

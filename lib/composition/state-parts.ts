@@ -8,6 +8,7 @@ import type { LoadedConfig } from '../config/load.ts'
 import { Reconciler } from '../control/reconciler.ts'
 import { LocalStateStore, type StateStore } from '../control/state-store.ts'
 import { TraceSwitches } from '../control/trace-switches.ts'
+import type { UsedCodesFile } from '../control/used-codes-file.ts'
 import type { Logs } from '../log/logs.ts'
 import type { Trace } from '../log/trace.ts'
 import type { Life } from './life.ts'
@@ -24,6 +25,7 @@ interface StateOptions {
   readonly worker: Worker | undefined
   /** Holds the state where servers share an engine. */
   readonly node: StateStore | undefined
+  readonly usedCodesFile: UsedCodesFile
 }
 
 /** The parts. */
@@ -32,14 +34,16 @@ export interface StateParts {
   readonly trace: Trace
   readonly credentials: CredentialStore
   readonly reconciler: Reconciler
+  readonly usedCodesFile: UsedCodesFile
 }
 
 /** Creates the parts. Reads nothing yet. */
 export function createStateParts(options: StateOptions): StateParts {
-  const { loaded, configFile, appKey, logs, life, application, worker, node } = options
+  const { loaded, configFile, appKey, logs, life, application, worker, node, usedCodesFile } = options
   const { config } = loaded
   const { trace } = logs.general
-  const store = worker?.store ?? node ?? new LocalStateStore(resolve(loaded.folder, config['paths.routes']))
+  const routesFolder = resolve(loaded.folder, config['paths.routes'])
+  const store = worker?.store ?? node ?? new LocalStateStore(routesFolder, usedCodesFile)
   const switches = new TraceSwitches({
     trace,
     nowMs: () => store.nowMs(),
@@ -56,5 +60,6 @@ export function createStateParts(options: StateOptions): StateParts {
   const writer = configFile === undefined ? undefined : createCredentialWriter(configFile, config, onWritten)
   const credentials = new CredentialStore({ config, appKey, writer })
   credentials.share(worker?.state.credentials)
-  return { store, trace, credentials, reconciler: new Reconciler({ application, trace: switches, credentials }) }
+  const reconciler = new Reconciler({ application, trace: switches, credentials })
+  return { store, trace, credentials, reconciler, usedCodesFile }
 }

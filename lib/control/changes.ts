@@ -7,8 +7,9 @@
  * those that have not. Commands for this machine only (its logs, its view cache, a bench window, a certificate, a stop)
  * are calls to its processes and are not stored.
  */
-import { judge } from '../access/credentials.ts'
+import { isSameAdmin, judge } from '../access/credentials.ts'
 import type { CredentialStore } from '../access/credential-store.ts'
+import { mergedCodes, usedRecoveryCodes, withUsed } from '../access/used-codes.ts'
 import type { MaybePromise } from '../base/maybe-promise.ts'
 import { reasonOf } from '../base/reason.ts'
 import { HttpError, isHttpError } from '../http/errors.ts'
@@ -38,12 +39,14 @@ import {
 import { persistedFile, type RouteFileChange } from './persisted-routes.ts'
 import type { Outcome, Reconciler } from './reconciler.ts'
 import type { StateStore } from './state-store.ts'
+import type { UsedCodesFile } from './used-codes-file.ts'
 
 interface ChangesOptions {
   readonly store: StateStore
   readonly reconciler: Reconciler
   readonly application: Application<unknown>
   readonly credentials: CredentialStore
+  readonly usedCodesFile: UsedCodesFile
   readonly trace: Trace
   /** The handlers of this process for the commands about this machine. */
   readonly handlers: MachineHandlers
@@ -101,6 +104,8 @@ export class Changes implements Control {
         return this.#change(command, (latest) => this.#switch(latest, command as Command<'trace.set'>))
       case 'admin.setup':
         return this.#change(command, (latest, again) => this.#setUp(latest, command as Command<'admin.setup'>, again))
+      case 'admin.code':
+        return this.#change(command, (latest) => this.#useCode(latest, command as Command<'admin.code'>))
       case 'admin.secret':
         return this.#change(command, (latest) => this.#ensureSecret(latest))
       default:
@@ -129,7 +134,8 @@ export class Changes implements Control {
         if (await this.#write(next, file, () => apply(latest), type)) return { answer: answer(outcome), written: next }
       }
     })
-    if (written !== undefined) {
+    // Each process reads the latest state before it accepts a code: a sign-in need not wait for the others.
+    if (written !== undefined && type !== 'admin.code') {
       const missing = await store.missing(written, type === 'routes.reload' ? reloadMs : applyMs)
       if (missing.length > 0) throw new NotEverywhereError(type, missing)
     }
@@ -217,9 +223,33 @@ export class Changes implements Control {
     const { credentials } = this.#options
     const secret = await credentials.ensureSecret()
     const { current } = credentials
-    const isOther = shared !== undefined && (shared.user !== current.user || shared.password !== current.password)
+    const isOther = shared !== undefined && !isSameAdmin(shared, current)
     const isShared = shared?.secret === current.secret
     return { ...(!isOther && !isShared && { content: { credentials: current } }), answer: () => secret }
+  }
+
+  /** The file has the codes that were used before this start, and those of an engine that has lost its state. */
+  #useCode(
+    { usedCodes = {} }: DesiredState,
+    { code }: Command<'admin.code'>,
+  ): Change<CommandTable['admin.code']['answers']> {
+    const { credentials, usedCodesFile, log } = this.#options
+    const { secret = '', recoveryCodes = [] } = credentials.current.secondFactor ?? {}
+    const known = mergedCodes(usedCodes, usedCodesFile.read())
+    const next = withUsed(known, secret, code)
+    const used = usedRecoveryCodes(next ?? known, secret)
+    const answer = (): CommandTable['admin.code']['answers'] => {
+      if ('recoveryHash' in code && next !== undefined) {
+        try {
+          credentials.forgetRecoveryCodes(used)
+        } catch (error) {
+          log('config').warn(`a used recovery code stays in admin.recovery_codes: ${reasonOf(error)}`)
+        }
+      }
+      const left = recoveryCodes.filter((hash) => !used.includes(hash)).length
+      return { accepted: next !== undefined, left }
+    }
+    return { ...(next !== undefined && { content: { usedCodes: next } }), answer }
   }
 
   async #onMachine(command: Command<MachineCommandType>): Promise<unknown> {

@@ -2,6 +2,7 @@
  * The contract of control: every change of the running server is a command, which is answered when it has taken effect
  * in every process.
  */
+import type { CodeToUse } from '../access/used-codes.ts'
 import type { MaybePromise } from '../base/maybe-promise.ts'
 
 /** A problem of a reload. `index` counts the records of the file from 0; null for the file as a whole. */
@@ -118,6 +119,11 @@ export interface CommandTable {
   'errors.clear': { takes: { readonly beforeMs?: number }; answers: void }
   /** Saves the first credentials. `done` is false if they exist already. Rejects when they cannot be saved. */
   'admin.setup': { takes: { readonly user: string; readonly password: string }; answers: { readonly done: boolean } }
+  /**
+   * Uses a code of the second factor. `accepted` is false if it, or a later one, was used before; `left` counts the
+   * recovery codes that were not used.
+   */
+  'admin.code': { takes: { readonly code: CodeToUse }; answers: { readonly accepted: boolean; readonly left: number } }
   /** Makes and saves a secret if there is none. Rejects when it cannot be saved. */
   'admin.secret': { takes: object; answers: { readonly secret: string; readonly made: boolean } }
 }

@@ -7,6 +7,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { AdminCredentials } from '../access/credentials.ts'
+import type { UsedCodes } from '../access/used-codes.ts'
 import { traceModules } from '../log/trace.ts'
 
 /** A route that was added or deleted since the last reload, or that survives reloads. */
@@ -41,6 +42,8 @@ export interface StateContent {
   readonly trace: Readonly<Record<string, TraceEntry>>
   /** The admin's credentials, if set or shared; otherwise each machine uses those of its configuration. */
   readonly credentials?: AdminCredentials
+  /** The codes of the second factor that were used; absent before the first. */
+  readonly usedCodes?: UsedCodes
 }
 
 /** A state. */

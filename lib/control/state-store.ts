@@ -6,6 +6,7 @@ import { performance } from 'node:perf_hooks'
 import type { MaybePromise } from '../base/maybe-promise.ts'
 import { initialState, type DesiredState } from './desired-state.ts'
 import { changeRouteFile, type RouteFileChange } from './persisted-routes.ts'
+import type { UsedCodesFile } from './used-codes-file.ts'
 
 /** The contract of a state store. */
 export interface StateStore {
@@ -16,7 +17,8 @@ export interface StateStore {
   /** Returns the latest state. Rejects with HttpError 503 while it is unknown. */
   read(): MaybePromise<DesiredState>
   /**
-   * Replaces the state that `next` derives from (`next.ancestors[0]`), and changes `admin.json` of this machine too.
+   * Replaces the state that `next` derives from (`next.ancestors[0]`), and changes `admin.json` and `totp-used` of this
+   * machine too.
    * Rejects with RoutesUnsavedError when the file cannot be written, with HttpError 503 when the state cannot; then
    * nothing has changed.
    * @returns false if another process has changed the state in the meantime; then nothing has changed here
@@ -34,11 +36,13 @@ export interface StateStore {
 export class LocalStateStore implements StateStore {
   readonly isShared = false
   readonly #routesFolder: string
+  readonly #usedCodesFile: UsedCodesFile
   #state = initialState
 
   /** @param routesFolder `paths.routes`, absolute */
-  constructor(routesFolder: string) {
+  constructor(routesFolder: string, usedCodesFile: UsedCodesFile) {
     this.#routesFolder = routesFolder
+    this.#usedCodesFile = usedCodesFile
   }
 
   nowMs(): number {
@@ -52,6 +56,7 @@ export class LocalStateStore implements StateStore {
   write(next: DesiredState, file?: RouteFileChange): boolean {
     if ((next.ancestors[0] ?? '') !== this.#state.stamp) return false
     if (file !== undefined) changeRouteFile(this.#routesFolder, file)
+    this.#usedCodesFile.follow(this.#state, next)
     this.#state = next
     return true
   }

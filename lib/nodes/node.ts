@@ -9,6 +9,7 @@
  * back.
  */
 import { performance } from 'node:perf_hooks'
+import { credentialsOf } from '../access/credential-store.ts'
 import { judge, type AdminCredentials } from '../access/credentials.ts'
 import {
   descends,
@@ -20,6 +21,7 @@ import {
 } from '../control/desired-state.ts'
 import { changeRouteFile, type RouteFileChange } from '../control/persisted-routes.ts'
 import type { StateStore } from '../control/state-store.ts'
+import type { UsedCodesFile } from '../control/used-codes-file.ts'
 import { endsWithin } from '../base/deadline.ts'
 import { reasonOf } from '../base/reason.ts'
 import { SerialQueue } from '../base/serial-queue.ts'
@@ -83,8 +85,8 @@ export interface NodesView {
 const longestPause = 10
 /** The warning when the credentials of the configuration differ from the shared ones. */
 export const credentialsDiffer =
-  'admin.user, admin.password and admin.secret here differ from those that the other nodes share: a sign-in here is not'
-  + ' valid there; give all nodes the same ones, or remove them from svc.json here'
+  'admin.user, admin.password, admin.secret and admin.totp here differ from those that the other nodes share: a sign-in'
+  + ' here is not valid there; give all nodes the same ones, or remove them from svc.json here'
 const engineLost = 'the shared engine has lost the state of the nodes'
 
 /** A node. Call `open()` to begin. */
@@ -92,6 +94,7 @@ export class Node implements NodesView, StateStore {
   readonly isShared = true
   readonly #context: SharedContext
   readonly #routesFolder: string
+  readonly #usedCodesFile: UsedCodesFile
   readonly #membership: Membership
   readonly #shared: RedisState
   readonly #errors: SharedErrors
@@ -120,12 +123,12 @@ export class Node implements NodesView, StateStore {
   #isDue = false
 
   /** @param routesFolder `paths.routes`, absolute */
-  constructor(context: SharedContext, routesFolder: string) {
+  constructor(context: SharedContext, routesFolder: string, usedCodesFile: UsedCodesFile) {
     const { redis, prefix, channelPrefix, log, loaded: { config }, appKey } = context
-    const { 'admin.user': user, 'admin.password': password, 'admin.secret': secret } = config
     this.#context = context
     this.#routesFolder = routesFolder
-    this.#ownCredentials = { user, password, secret }
+    this.#usedCodesFile = usedCodesFile
+    this.#ownCredentials = credentialsOf(config)
     const keys = nodeKeys(prefix, channelPrefix)
     this.#membership = new Membership({
       redis,
@@ -378,6 +381,7 @@ export class Node implements NodesView, StateStore {
     if (!descends(state, before)) {
       this.#context.log.error(`${twoChanges(before)}: kept the one of the engine; lost: ${lostBetween(state, before)}`)
     }
+    this.#usedCodesFile.follow(before, state)
     this.#current = state
     this.#tried = Math.max(this.#tried, state.version)
     this.#membership.announce()

@@ -7,6 +7,7 @@
  */
 import { createCipheriv, createDecipheriv, createHmac, randomBytes, type KeyObject } from 'node:crypto'
 import type { AdminCredentials } from '../access/credentials.ts'
+import { areUsedCodes } from '../access/used-codes.ts'
 import { isObject } from '../base/object.ts'
 import { initialState, type DesiredState, type RouteEntry, type TraceEntry } from '../control/desired-state.ts'
 import type { Redis, RedisScript } from '../redis/client.ts'
@@ -179,7 +180,7 @@ export class RedisState {
     try {
       const value: unknown = JSON.parse(text)
       if (!isObject(value) || !isObject(value['trace'])) return undefined
-      const { reload, routes, trace, credentials } = value
+      const { reload, routes, trace, credentials, usedCodes } = value
       const isComplete = typeof reload === 'number' && Array.isArray(routes) && routes.every(isRouteEntry)
       if (!isComplete || !Object.values(trace).every(isTraceEntry)) return undefined
       return {
@@ -187,6 +188,7 @@ export class RedisState {
         routes,
         trace: trace as Record<string, TraceEntry>, // Each has been checked.
         ...(typeof credentials === 'string' && { credentials: this.#open(credentials, key) }),
+        ...(areUsedCodes(usedCodes) && { usedCodes }),
       }
     } catch {
       return undefined

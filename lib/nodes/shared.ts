@@ -7,6 +7,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Backends } from '../composition/backends.ts'
+import type { UsedCodesFile } from '../control/used-codes-file.ts'
 import { loadRoom } from '../config/load-room.ts'
 import { errorOfValues, type LoadedConfig } from '../config/load.ts'
 import { deriveKey } from '../tokens/signature.ts'
@@ -80,7 +81,8 @@ export function openShared(loaded: LoadedConfig, appKey: string, password: strin
       }
     },
     /** Makes this server a node among those that share the engine. @param routesFolder `paths.routes`, absolute */
-    openNode: (routesFolder: string): Node => new Node(context, routesFolder),
+    openNode: (routesFolder: string, usedCodesFile: UsedCodesFile): Node =>
+      new Node(context, routesFolder, usedCodesFile),
     /**
      * Resolves when the engine can be used, or when the server starts without waiting longer for it.
      * @throws ConfigError when the engine holds data of servers with another `app_key`

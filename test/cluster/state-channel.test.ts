@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { RoutesUnsavedError, type MachineCommandType } from '../../lib/control/commands.ts'
 import { initialState, nextState, withRoute, withSwitch, type DesiredState } from '../../lib/control/desired-state.ts'
 import { LocalStateStore, type StateStore } from '../../lib/control/state-store.ts'
+import { UsedCodesFile } from '../../lib/control/used-codes-file.ts'
 import { TraceSwitches } from '../../lib/control/trace-switches.ts'
 import { hostNodes, listenForNodes } from '../../lib/cluster/nodes.ts'
 import { Peer } from '../../lib/cluster/peer.ts'
@@ -30,7 +31,8 @@ function makeHost({ patienceMs, store: over }: MadeHostOptions = {}) {
   const seen: string[] = []
   const diverged: number[] = []
   const trace = new Trace()
-  const local = new LocalStateStore(temporaryFolder())
+  const folder = temporaryFolder()
+  const local = new LocalStateStore(folder, new UsedCodesFile(folder, () => {}))
   const store: StateStore = {
     isShared: false,
     nowMs: () => 5000,

@@ -7,6 +7,7 @@ import { Changes, type Machine } from '../../lib/control/changes.ts'
 import type { MachineHandlers } from '../../lib/control/commands.ts'
 import { Reconciler } from '../../lib/control/reconciler.ts'
 import { LocalStateStore, type StateStore } from '../../lib/control/state-store.ts'
+import { UsedCodesFile } from '../../lib/control/used-codes-file.ts'
 import { TraceSwitches } from '../../lib/control/trace-switches.ts'
 import { parseConfig } from '../../lib/config/load.ts'
 import type { ModuleLogger } from '../../lib/log/logger.ts'
@@ -33,14 +34,15 @@ export async function makeChanges(t: Pick<TestContext, 'after'>, files: Files, o
     const at = (level: string) => (message: string) => void lines.push(`${level} ${module} ${message}`)
     return Object.assign(at('info'), silentLogger, { info: at('info'), warn: at('warn'), error: at('error') })
   }
-  const local = new LocalStateStore(join(folder, 'routes'))
+  const usedCodesFile = new UsedCodesFile(join(folder, 'cache'), (message) => void lines.push(`WARN ${message}`))
+  const local = new LocalStateStore(join(folder, 'routes'), usedCodesFile)
   const store = options.store?.(local) ?? local
   const trace = new Trace()
   const credentials = new CredentialStore({ config: loaded.config, writer: undefined, appKey: 'a key' })
   const switches = new TraceSwitches({ trace, nowMs: () => store.nowMs(), onReturn: () => {} })
   const reconciler = new Reconciler({ application, trace: switches, credentials })
   const handlers = options.handlers as MachineHandlers // A test passes the handlers of its commands.
-  const control = new Changes({ store, reconciler, application, credentials, trace, handlers, machine: options.machine, log })
+  const control = new Changes({ store, reconciler, application, credentials, usedCodesFile, trace, handlers, machine: options.machine, log })
   t.after(() => application.stop())
   t.after(() => switches.close())
   await reconciler.start(await store.read())

@@ -1,0 +1,58 @@
+/** The file `totp-used` in `paths.cache`: the used codes of the second factor, for the next start. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { areUsedCodes, type UsedCodes } from '../access/used-codes.ts'
+import { reasonOf } from '../base/reason.ts'
+import { replaceFileSync } from '../files/replace-file.ts'
+import type { StateContent } from './desired-state.ts'
+
+/** The file with the used codes. */
+export class UsedCodesFile {
+  readonly #file: string
+  readonly #onProblem: (message: string) => void
+  #problem: string | undefined
+
+  /**
+   * @param folder `paths.cache`, absolute
+   * @param onProblem called once when the file cannot be written
+   */
+  constructor(folder: string, onProblem: (message: string) => void) {
+    this.#file = join(folder, 'totp-used')
+    this.#onProblem = onProblem
+  }
+
+  /** Returns the used codes; none if there is no file, or an unreadable one. */
+  read(): UsedCodes {
+    try {
+      const codes: unknown = JSON.parse(readFileSync(this.#file, 'utf8'))
+      return areUsedCodes(codes) ? codes : {}
+    } catch {
+      return {}
+    }
+  }
+
+  /** Writes the used codes of a state, if they differ from those of the state before. Never fails. */
+  follow({ usedCodes: before }: StateContent, { usedCodes: after }: StateContent): void {
+    if (after !== undefined && after !== before && JSON.stringify(after) !== JSON.stringify(before)) this.write(after)
+  }
+
+  /** Writes the used codes, with mode 0600. Never fails: a problem is reported, and the sign-in goes on. */
+  write(codes: UsedCodes): void {
+    try {
+      mkdirSync(dirname(this.#file), { recursive: true, mode: 0o700 })
+      const text = `${JSON.stringify(codes)}\n`
+      replaceFileSync(this.#file, (temporary) => writeFileSync(temporary, text, { mode: 0o600, flush: true }))
+      this.#problem = undefined
+    } catch (error) {
+      const isNew = this.#problem === undefined
+      this.#problem = `cannot save ${this.#file} (${reasonOf(error)}): a used code of the second factor is good again `
+        + 'if the server restarts within a minute'
+      if (isNew) this.#onProblem(this.#problem)
+    }
+  }
+
+  /** Returns the current problem, if any. */
+  warnings(): readonly string[] {
+    return this.#problem === undefined ? [] : [this.#problem]
+  }
+}
