@@ -5,6 +5,7 @@ import type { Change, LogPort } from '../base/ports.ts'
 import type { CoreContext } from '../http/context.ts'
 import type { RouteRecord } from '../routing/route.ts'
 import type { AdminCredentials } from './credentials.ts'
+import type { CodeToUse } from './used-codes.ts'
 
 /** The configuration keys that control access to the panel. */
 interface AdminSettings {
@@ -45,12 +46,18 @@ export interface AuditDetails extends Pick<Change, 'user' | 'from' | 'to'> {
 /** The parts of the server that sign-in, setup and guard use. */
 export interface AccessPort {
   readonly config: AdminSettings
-  /** Returns the current name, password hash and secret. */
+  /** Returns the current name, password hash, secret and second factor. */
   credentials(): AdminCredentials
   /** Sets the first credentials in all processes of the server. Returns false if there are some already. */
   setUp(user: string, password: string): Promise<boolean>
   /** Makes a secret for all processes of the server if there is none. */
   ensureSecret(): Promise<{ readonly secret: string; readonly made: boolean }>
+  /**
+   * Uses a code of the second factor, or a recovery code, in all processes and nodes. `accepted` is false if it was
+   * used before; `left` counts the recovery codes that were not. Rejects with HttpError 503 while a shared engine is
+   * away.
+   */
+  useCode(code: CodeToUse): Promise<{ readonly accepted: boolean; readonly left: number }>
   /** The one-time token that a setup from another machine requires. */
   readonly setupToken: string
   readonly pages: PageRenderer

@@ -1,6 +1,9 @@
 /**
  * The actions for sign-in, sign-out and the first setup.
  *
+ * With a second factor, a right password only leads to a second page, which asks for the code; the cookie comes after
+ * the code. A program may send the code together with the password.
+ *
  * The pages do not reveal whether the name or the password was wrong, and both are always compared. The name of a
  * failed login is not logged: it may be a password typed into the wrong field.
  */
@@ -8,14 +11,17 @@ import { reasonOf } from '../base/reason.ts'
 import type { CoreContext } from '../http/context.ts'
 import { isHttpError } from '../http/errors.ts'
 import type { Reply } from '../http/reply.ts'
+import { createCodeThrottle, type CodeThrottle } from './code-throttle.ts'
 import { cookieRulesOf, dropAdminCookie, hasAdminCookie, setAdminCookie } from './cookie.ts'
 import { checkSetup, setupRequired } from './credentials.ts'
 import { safeNext, type Changes } from './next-path.ts'
 import { page } from './isolated-page.ts'
 import { createPasswordCheck, equalTexts, type PasswordCheck } from './password.ts'
 import type { AccessPort } from './access-port.ts'
+import { messageOf, tryCode } from './second-factor.ts'
 import { createSetupToken } from './setup-token.ts'
 import { createLoginThrottle, type LoginThrottle, type ThrottleOptions } from './throttle.ts'
+import { makeTicket, readTicket, ticketMs } from './ticket.ts'
 
 /** The options; tests set `now` and `wait`. */
 export interface SignInOptions extends ThrottleOptions {
@@ -23,6 +29,8 @@ export interface SignInOptions extends ThrottleOptions {
   readonly changes: Changes
   /** Counts failed logins; default: a separate throttle. */
   readonly throttle?: LoginThrottle
+  /** Counts wrong codes; default: a separate throttle. */
+  readonly codeThrottle?: CodeThrottle
   /** Checks passwords; default: a separate check. */
   readonly passwords?: PasswordCheck | undefined
 }
@@ -48,6 +56,7 @@ const setupFields = ['user', 'password', 'password2', 'setup_token'] as const
 export function createSignIn(port: AccessPort, options: SignInOptions) {
   const now = options.now ?? Date.now
   const throttle = options.throttle ?? createLoginThrottle(options)
+  const codes = options.codeThrottle ?? createCodeThrottle(options)
   const passwords = options.passwords ?? createPasswordCheck()
   const setupToken = createSetupToken(port)
 
@@ -67,6 +76,12 @@ export function createSignIn(port: AccessPort, options: SignInOptions) {
     ctx.setHeader('Retry-After', seconds)
     const unit = seconds === 1 ? 'second' : 'seconds'
     return loginForm(ctx, typed, `Too many failed logins. Try again in ${seconds} ${unit}.`, 429)
+  }
+
+  function tooManyCodes(ctx: CoreContext, ticket: string, seconds: number): Reply {
+    ctx.setHeader('Retry-After', seconds)
+    const unit = seconds === 1 ? 'second' : 'seconds'
+    return codeForm(ctx, ticket, `Too many wrong codes. Try again in ${seconds} ${unit}.`, 429)
   }
 
   async function areValid(user: string, password: string): Promise<boolean> {
@@ -92,27 +107,90 @@ export function createSignIn(port: AccessPort, options: SignInOptions) {
     return form(`${reasonOf(error)} (request ${ctx.id})`)
   }
 
+  function codeForm(ctx: CoreContext, ticket: string, message: string, status?: number): Reply {
+    return page(ctx, port, 'code.html', { title: 'Enter the code', signedIn: false, ticket, message }, status)
+  }
+
   async function login(ctx: CoreContext): Promise<Reply> {
     if (setupRequired(port.credentials())) return ctx.redirect('/svc-setup')
     const form = await ctx.readForm()
+    const isKnown = hasAdminCookie(ctx, port, now())
+    const ticket = form.get('ticket')
+    const code = form.get('code') ?? ''
     const typed = { user: form.get('user') ?? '', next: form.get('next') }
-    const refusedFor = await throttle.begin(ctx.ip, hasAdminCookie(ctx, port, now()))
-    if (refusedFor > 0) return tooMany(ctx, typed, refusedFor)
-    if (!(await areValid(typed.user, form.get('password') ?? ''))) {
-      port.audit(ctx, 'failed login', { failed: true }) // The name may be a password in the wrong field.
-      const retryAfter = await throttle.failed(ctx.ip)
-      return retryAfter > 0 ? tooMany(ctx, typed, retryAfter) : loginForm(ctx, typed, 'Invalid credentials', 401)
+    const refusedFor = await throttle.begin(ctx.ip, isKnown)
+    if (refusedFor > 0) {
+      return ticket === undefined ? tooMany(ctx, typed, refusedFor) : tooManyCodes(ctx, ticket, refusedFor)
     }
-    throttle.succeeded(ctx.ip)
+    if (ticket !== undefined) return checkCode(ctx, ticket, code, isKnown)
+    if (!(await areValid(typed.user, form.get('password') ?? ''))) return refuse(ctx, typed)
     let secret: string
     try {
       secret = await currentSecret(ctx)
     } catch (error) {
       return unsaved(ctx, error, (message) => loginForm(ctx, typed, message, 500))
     }
+    const { secondFactor } = port.credentials()
+    if (secondFactor === undefined) return admit(ctx, secret, typed.next)
+    if (code === '') return codeForm(ctx, newTicket({ next: typed.next ?? '', expiresAtMs: now() + ticketMs }), '')
+    const codesRefusedFor = await codes.begin(isKnown)
+    if (codesRefusedFor > 0) return tooMany(ctx, typed, codesRefusedFor)
+    const result = await tryCode(secondFactor, port, code, now())
+    return typeof result === 'string' ? refuse(ctx, typed, result) : admit(ctx, secret, typed.next, result.by)
+  }
+
+  /** The second page. A wrong code leads to it again, with a ticket that ends at the same time. */
+  async function checkCode(ctx: CoreContext, sent: string, code: string, isKnown: boolean): Promise<Reply> {
+    const again = (): Reply => loginForm(ctx, { user: '' }, 'The page for the code has expired. Log in again.', 401)
+    const credentials = port.credentials()
+    const { secondFactor, secret } = credentials
+    const ticket = readTicket(sent, credentials, now())
+    if (ticket === undefined || secondFactor === undefined) return again()
+    const refusedFor = await codes.begin(isKnown)
+    if (refusedFor > 0) return tooManyCodes(ctx, sent, refusedFor)
+    if (!(await codes.useTicket(ticket.id))) return again()
+    const result = await tryCode(secondFactor, port, code, now())
+    if (typeof result !== 'string') return admit(ctx, secret, ticket.next, result.by)
+    const retryAfter = await failed(ctx, result)
+    const another = newTicket(ticket)
+    return retryAfter > 0
+      ? tooManyCodes(ctx, another, retryAfter)
+      : codeForm(ctx, another, messageOf(result, now()), 401)
+  }
+
+  /** Answers a wrong name, password or code, without revealing which. */
+  async function refuse(ctx: CoreContext, typed: Typed, result?: 'wrong' | 'used'): Promise<Reply> {
+    const retryAfter = await failed(ctx, result)
+    return retryAfter > 0 ? tooMany(ctx, typed, retryAfter) : loginForm(ctx, typed, 'Invalid credentials', 401)
+  }
+
+  /**
+   * Records a failed login. Resolves when to answer, with 0 or the seconds after which to retry.
+   * @param result of the code, if the password was right
+   */
+  async function failed(ctx: CoreContext, result?: 'wrong' | 'used'): Promise<number> {
+    const detail = result && `the password was right, the code ${result}`
+    port.audit(ctx, result === undefined ? 'failed login' : 'failed login with the right password', {
+      failed: true, // The name is not logged: it may be the password in the wrong field.
+      ...(detail !== undefined && { detail }),
+    })
+    const [seconds] = await Promise.all([throttle.failed(ctx.ip), result && codes.failed()])
+    return seconds
+  }
+
+  function newTicket(content: Parameters<typeof makeTicket>[0]): string {
+    return makeTicket(content, port.credentials())
+  }
+
+  /** @param by the second factor, if there is one */
+  function admit(ctx: CoreContext, secret: string, next: string | undefined, by?: string): Reply {
+    const { user } = port.credentials()
+    throttle.succeeded(ctx.ip)
+    if (by !== undefined) codes.succeeded()
     setAdminCookie(ctx, cookieRulesOf(port.config, secret, now()))
-    port.audit(ctx, 'login', { detail: shown(typed.user), user: typed.user })
-    return ctx.redirect(safeNext(typed.next, port, options.changes) ?? afterLogin)
+    const detail = by === undefined ? shown(user) : `${shown(user)}, ${by}`
+    port.audit(ctx, 'login', { detail, user, ...(by !== undefined && { to: by }) })
+    return ctx.redirect(safeNext(next, port, options.changes) ?? afterLogin)
   }
 
   function logout(ctx: CoreContext): Reply {

@@ -1,4 +1,5 @@
 /** How a worker joins a server with several processes: what it shares with them, and the primary's answer. */
+import type { CodeThrottle } from '../access/code-throttle.ts'
 import type { LoginThrottle } from '../access/throttle.ts'
 import type { AppKey } from '../config/app-key.ts'
 import type { Backends } from '../composition/backends.ts'
@@ -32,6 +33,7 @@ export interface Worker extends ProcessIndex {
   /** The token that setup from another machine requires. */
   readonly setupToken: string
   readonly loginThrottle: LoginThrottle
+  readonly codeThrottle: CodeThrottle
   /** Limits the connections of each address. */
   readonly addressLimit: AddressLimit
   /**

@@ -1,10 +1,11 @@
 /**
- * Counts shared by all processes, kept in the primary: failed logins, connections per address, and the token buckets of
- * limits.
+ * Counts shared by all processes, kept in the primary: failed logins, wrong codes, connections per address, and the
+ * token buckets of limits.
  *
  * A worker accepts a connection before it notifies the primary, and closes it a moment later when it exceeds the limit:
  * asking first would delay every connection.
  */
+import { createCodeThrottle, type CodeThrottle } from '../access/code-throttle.ts'
 import { createLoginThrottle, type LoginThrottle } from '../access/throttle.ts'
 import { createAddressLimit, type AddressLimit } from '../core/address-limit.ts'
 import { Buckets, type BucketSize, type BucketStore, type Taken } from '../protection/buckets.ts'
@@ -16,6 +17,10 @@ interface Served {
   begin(address: string, isKnown: boolean | null): ReturnType<LoginThrottle['begin']>
   succeeded(address: string): void
   failed(address: string): ReturnType<LoginThrottle['failed']>
+  beginCode(isKnown: boolean): ReturnType<CodeThrottle['begin']>
+  codeSucceeded(): void
+  codeFailed(): Promise<void>
+  useTicket(id: string): ReturnType<CodeThrottle['useTicket']>
   opened(id: number, address: string): void
   closed(id: number): void
   take(rule: string, size: BucketSize, key: string): Taken
@@ -28,6 +33,7 @@ interface Served {
  */
 export function hostLimits(most: number, open = (size: BucketSize): Buckets => new Buckets(size)) {
   const throttle = createLoginThrottle()
+  const codes = createCodeThrottle()
   const limit = createAddressLimit(most)
   const buckets = new Map<string, Buckets>()
 
@@ -53,6 +59,10 @@ export function hostLimits(most: number, open = (size: BucketSize): Buckets => n
         begin: (address, isKnown) => throttle.begin(address, isKnown ?? undefined),
         succeeded: (address) => throttle.succeeded(address),
         failed: (address) => throttle.failed(address),
+        beginCode: (isKnown) => codes.begin(isKnown),
+        codeSucceeded: () => codes.succeeded(),
+        codeFailed: () => codes.failed(),
+        useTicket: (id) => codes.useTicket(id),
         opened: (id, address) => {
           open.set(id, limit.enter(address, () => peer.notify('limits.refused', id)))
         },
@@ -76,6 +86,17 @@ export function createClusterThrottle(peer: Peer): LoginThrottle {
     begin: (address, isKnown) => begin(address, isKnown ?? null),
     succeeded: (address) => void succeeded(address).catch(() => {}), // A worker without its primary stops.
     failed,
+  }
+}
+
+/** Makes the throttle of codes of a worker. */
+export function createClusterCodeThrottle(peer: Peer): CodeThrottle {
+  const { beginCode, codeSucceeded, codeFailed, useTicket } = remote<Served>(peer, 'limits')
+  return {
+    begin: (isKnown) => beginCode(isKnown),
+    succeeded: () => void codeSucceeded().catch(() => {}), // A worker without its primary stops.
+    failed: codeFailed,
+    useTicket: (id) => useTicket(id),
   }
 }
 

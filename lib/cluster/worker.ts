@@ -10,7 +10,12 @@ import type { LoadedConfig } from '../config/load.ts'
 import type { Command } from '../control/commands.ts'
 import { auditFile } from '../log/audit-file.ts'
 import { openLogs, type Logs } from '../log/logs.ts'
-import { createClusterAddressLimit, createClusterBuckets, createClusterThrottle } from './limits.ts'
+import {
+  createClusterAddressLimit,
+  createClusterBuckets,
+  createClusterCodeThrottle,
+  createClusterThrottle,
+} from './limits.ts'
 import { ClusterBroker } from './events.ts'
 import { openClusterJobs } from './jobs.ts'
 import { createClusterProcesses } from './readings.ts'
@@ -89,6 +94,7 @@ export async function joinPrimary(number: number, app: Promise<App>): Promise<Jo
       joinProcesses: (thisProcess) => createClusterProcesses(peer, thisProcess),
       setupToken,
       loginThrottle: createClusterThrottle(peer),
+      codeThrottle: createClusterCodeThrottle(peer),
       addressLimit: createClusterAddressLimit(peer, config['server.max_connections_per_ip']),
       beforeListening: async (faults) => void (await peer.call('process.begins', faults)),
     },

@@ -3,6 +3,7 @@
  */
 import { fileURLToPath } from 'node:url'
 import type { AuditDetails } from '../access/access-port.ts'
+import { createCodeThrottle, type CodeThrottle } from '../access/code-throttle.ts'
 import type { CredentialStore } from '../access/credential-store.ts'
 import type { KeyDerivation } from '../access/key-derivation.ts'
 import { createPasswordCheck } from '../access/password.ts'
@@ -50,10 +51,17 @@ export interface PanelParts {
   readonly settings: () => { readonly settings: unknown; readonly setup: unknown }
   /** The nodes, if servers share an engine. */
   readonly nodes: NodesView | undefined
-  /** With several processes: the token that a remote setup must present, and the count of failed logins. */
-  readonly worker: { readonly setupToken: string; readonly loginThrottle: LoginThrottle } | undefined
+  /** With several processes: the token that a remote setup must present, and the counts of failed logins and codes. */
+  readonly worker: WorkerOfPanel | undefined
   /** Shared with the password checks of the application's users. */
   readonly keyDerivation: KeyDerivation
+}
+
+/** What the panel shares with those of the other processes. */
+interface WorkerOfPanel {
+  readonly setupToken: string
+  readonly loginThrottle: LoginThrottle
+  readonly codeThrottle: CodeThrottle
 }
 
 /** A route as the listings show it. */
@@ -84,7 +92,7 @@ export function createAdminPort(parts: PanelParts) {
   // No trace switch suppresses audit lines.
   const log = logger.untraced('server')
   return {
-    /** The configuration at start-up; for `admin.user`, `admin.password` and `admin.secret`, use `credentials()`. */
+    /** The configuration at start-up; for the admin's credentials, use `credentials()`. */
     config,
     /** The sources of the configuration's values, by key; keys that are missing here have their defaults. */
     configSources: loaded.sources,
@@ -94,12 +102,14 @@ export function createAdminPort(parts: PanelParts) {
     control: parts.control,
     readiness: parts.readiness,
     preview: parts.preview,
-    /** The current name, password hash and secret. */
+    /** The current name, password hash, secret and second factor. */
     credentials: () => credentials.current,
     /** The token that a remote setup must present. */
     setupToken: worker?.setupToken ?? makeSetupToken(),
     /** Counts the failed logins. */
     loginThrottle: worker?.loginThrottle ?? createLoginThrottle(),
+    /** Counts the wrong codes of the second factor. */
+    codeThrottle: worker?.codeThrottle ?? createCodeThrottle(),
     passwords: createPasswordCheck(parts.keyDerivation),
     /** The document of `/svc-status`. */
     status: async (): Promise<Status> => {

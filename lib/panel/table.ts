@@ -115,11 +115,13 @@ export function createPanel(parts: PanelParts) {
     ...port,
     setUp: async (user, password) => (await port.control.apply({ type: 'admin.setup', user, password })).done,
     ensureSecret: () => port.control.apply({ type: 'admin.secret' }),
+    useCode: (code) => port.control.apply({ type: 'admin.code', code }),
   }
   const guard = createGuard(access, { throttle: port.loginThrottle })
   const signIn = createSignIn(access, {
     changes: changesOnGet,
     throttle: port.loginThrottle,
+    codeThrottle: port.codeThrottle,
     passwords: port.passwords,
   })
   const handlers: Handlers = {

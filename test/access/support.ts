@@ -65,6 +65,7 @@ export function makePort(
     credentials: () => held.credentials,
     setUp: async (user, password) => (await port.control.apply({ type: 'admin.setup', user, password })).done,
     ensureSecret: () => port.control.apply({ type: 'admin.secret' }),
+    useCode: (code) => port.control.apply({ type: 'admin.code', code }),
     setupToken: makeSetupToken(),
     routes: () => registry.list().map(({ record, system }) => ({ record, system })),
     match: (method, path) => {
