@@ -90,7 +90,7 @@ async function run(options: ReturnType<typeof parseOptions>): Promise<void> {
     }
     case 'passwd': {
       const { passwd } = await loadRoom('svc passwd', () => import('../commands/passwd.ts'))
-      process.exitCode = await passwd(configFile(options).file, () => loadWithKey(options))
+      process.exitCode = await passwd(configFile(options).file, () => loadWithKey(options), options.totp)
       return
     }
     case 'permissions': {

@@ -21,6 +21,7 @@ export type Command =
   | ({ readonly word: Exclude<ServerWord, keyof typeof ownOptions | 'backup' | 'audit'> } & CommandOptions)
   | ({ readonly word: 'permissions'; readonly write: readonly string[] } & CommandOptions)
   | ({ readonly word: 'types'; readonly checks: boolean } & CommandOptions)
+  | ({ readonly word: 'passwd'; readonly totp: boolean } & CommandOptions)
   | ({ readonly word: 'openapi'; readonly out: string | undefined } & CommandOptions)
   | ({ readonly word: 'backup'; readonly target: string } & CommandOptions)
   | ({ readonly word: 'audit'; readonly files: readonly string[]; readonly head: string | undefined } & CommandOptions)
@@ -47,7 +48,9 @@ export const helpText = `Usage: svc [start] [options]   runs the server
                                each other, and that one has this mac
        svc init DIR [--ts]     makes a new application in an empty folder;
                                with --ts in TypeScript
-       svc passwd [options]    sets the admin's name and password in the file
+       svc passwd [options] [--totp]
+                               sets the admin's name and password in the file;
+                               with --totp also a second factor, and prints it
        svc permissions [options] [--write DIR ...]
                                prints a systemd drop-in that runs the server
                                under Node's permission model (24 and later);
@@ -83,12 +86,15 @@ const options = {
   out: { type: 'string' },
   head: { type: 'string' },
   ts: { type: 'boolean' },
+  totp: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'v' },
 } as const
 const overrideKeys = { host: 'server.host', port: 'server.port', env: 'app.env' } as const
 /** The options of single commands. */
-const ownOptions = { permissions: ['write'], types: ['check'], openapi: ['out'], audit: ['head'] } as const
+const ownOptions = {
+  permissions: ['write'], types: ['check'], openapi: ['out'], passwd: ['totp'], audit: ['head'],
+} as const
 const serverOptions = ['config', ...Object.keys(overrideKeys)]
 
 class UsageError extends Error {}
@@ -132,7 +138,9 @@ function read(args: readonly string[]): Command {
 }
 
 type TextOption = 'config' | 'out' | 'head' | keyof typeof overrideKeys
-type Values = Readonly<Partial<Record<TextOption, string>> & { write?: readonly string[]; check?: boolean }>
+type Values = Readonly<
+  Partial<Record<TextOption, string>> & { write?: readonly string[]; check?: boolean; totp?: boolean }
+>
 
 function readServerWord(word: ServerWord, values: Values, path: string, rest: readonly string[]): Command {
   const overrides: Record<string, unknown> = {}
@@ -145,13 +153,14 @@ function readServerWord(word: ServerWord, values: Values, path: string, rest: re
     if ('problem' in reading) throw new UsageError(`--${name} ${reading.problem}`)
     overrides[key] = reading.value
   }
-  const { config, write = [], check = false, out, head } = values
+  const { config, write = [], check = false, totp = false, out, head } = values
   if (word === 'permissions') return { word, write, config, overrides }
   if (word === 'backup') {
     if (path === '') throw new UsageError('backup needs the file to make: svc backup FILE')
     return { word, target: path, config, overrides }
   }
   if (word === 'audit') return { word, files: rest, head, config, overrides }
+  if (word === 'passwd') return { word, totp, config, overrides }
   if (word === 'types') return { word, checks: check, config, overrides }
   return word === 'openapi' ? { word, out, config, overrides } : { word, config, overrides }
 }

@@ -4,16 +4,23 @@
  *
  * It saves a new secret too, which ends all earlier sessions. A running server uses the new values only after a
  * restart.
+ *
+ * With `--totp` it also makes a second factor, and prints its secret and recovery codes, once. Without, the second
+ * factor stays as it is.
  */
 import { chownSync, existsSync, statSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
+import { credentialsOf, settingsOf } from '../access/credential-store.ts'
 import { checkSetup, makeCredentials, type SetupInput } from '../access/credentials.ts'
+import { makeRecoveryCodes } from '../access/recovery-codes.ts'
+import { makeTotpSecret, otpauthAddress } from '../access/totp.ts'
 import { auditKeysOf, chooseAppKey } from '../config/app-key.ts'
 import { errorOfValues, fileToWrite, type LoadedConfig } from '../config/load.ts'
-import { md5Problem } from '../config/together.ts'
+import { md5Problem, sha1Problem } from '../config/together.ts'
 import { saveConfig } from '../config/save.ts'
 import { auditFile } from '../log/audit-file.ts'
 import { AuditLog } from '../log/audit-log.ts'
@@ -29,24 +36,38 @@ interface PasswdStreams {
   readonly problem: (text: string) => void
 }
 
+/** A new second factor. */
+interface MadeFactor {
+  /** For `admin.totp`. */
+  readonly secret: string
+  /** The recovery codes, and their hashes. */
+  readonly codes: readonly string[]
+  readonly hashes: readonly string[]
+}
+
+const kept = 'The second factor is unchanged: `svc passwd --totp` makes a new one; empty admin.totp to turn it off.\n'
 const notThreeLines = 'Standard input must have three lines: the name, the password, and the password again'
 
 /**
  * Prompts for a name and a password and saves them.
  * @param file the configuration file; a missing one, or a missing local one, is created with mode 0600
  * @param load reads that file; rejects with ConfigError
+ * @param withTotp whether to make a second factor
  * @returns the exit status: 0 saved, 1 cancelled or not saved, 2 the answers break a rule, 78 wrong configuration, or
- *   the crypto library refuses MD5
+ *   the crypto library refuses MD5, or HMAC-SHA1 for a second factor
  */
 export async function passwd(
   file: string,
   load: () => Promise<LoadedConfig>,
+  withTotp = false,
   streams = standardStreams(),
 ): Promise<number> {
+  const made = withTotp ? { secret: makeTotpSecret(), ...makeRecoveryCodes() } : undefined
   let loaded: LoadedConfig
   try {
     loaded = await load()
-    const problem = md5Problem(loaded.config)
+    const wanted = { ...loaded.config, ...(made !== undefined && { 'admin.totp': made.secret }) }
+    const problem = md5Problem(wanted) ?? sha1Problem(wanted)
     if (problem !== undefined) throw errorOfValues(loaded, [problem])
   } catch (error) {
     if (!isFileError(error)) throw error
@@ -63,28 +84,49 @@ export async function passwd(
     streams.problem('Nothing was changed\n')
     return exitStatus.failed
   }
-  return save(fileToWrite(file, loaded.config), loaded, answers, streams)
+  return save(fileToWrite(file, loaded.config), loaded, answers, made, streams)
 }
 
-async function save(file: string, loaded: LoadedConfig, answers: SetupInput, streams: PasswdStreams): Promise<number> {
+async function save(
+  file: string,
+  loaded: LoadedConfig,
+  { user, password }: SetupInput,
+  made: MadeFactor | undefined,
+  streams: PasswdStreams,
+): Promise<number> {
   const { config } = loaded
-  const { user, password } = answers
-  const created = await makeCredentials({ user, password, hardened: config['admin.hardened'], nowMs: Date.now() })
+  const before = credentialsOf(config).secondFactor
+  const secondFactor = made === undefined ? before : { secret: made.secret, recoveryCodes: made.hashes }
+  const hardened = config['admin.hardened']
+  const created = await makeCredentials({ user, password, hardened, secondFactor, nowMs: Date.now() })
   try {
-    saveConfig(file, { 'admin.user': created.user, 'admin.password': created.password, 'admin.secret': created.secret })
+    saveConfig(file, {
+      'admin.user': created.user,
+      'admin.password': created.password,
+      'admin.secret': created.secret,
+      ...(made !== undefined && settingsOf(secondFactor)),
+    })
   } catch (error) {
     streams.problem(`${(error as Error).message}\n`) // saveConfig throws Errors
     return exitStatus.failed
   }
   streams.out(`Saved in ${file}. Restart a server that uses it.\n`)
-  record(loaded, user, streams.problem)
+  if (made !== undefined) streams.out(textOf(made, user))
+  else if (before !== undefined) streams.out(kept)
+  const what = made === undefined ? 'admin.user and admin.password set' : 'admin.user, admin.password and admin.totp set'
+  record(loaded, user, what, streams.problem)
   return exitStatus.ok
 }
 
 const noKey = 'Not recorded in the audit log: there is no app_key here to sign the record with\n'
 
 /** Adds a record to the audit log. If that fails, it says why. */
-function record({ config, folder }: LoadedConfig, user: string, problem: PasswdStreams['problem']): void {
+function record(
+  { config, folder }: LoadedConfig,
+  user: string,
+  what: string,
+  problem: PasswdStreams['problem'],
+): void {
   const chosen = chooseAppKey(config)
   if (!chosen.isLasting) return problem(noKey)
   const logFolder = resolve(folder, config['paths.log'])
@@ -93,11 +135,29 @@ function record({ config, folder }: LoadedConfig, user: string, problem: PasswdS
   const consolePort = { out: problem, error: problem, waitingBytes: 0 }
   const report = (_: unknown, message: string): void => problem(`${message}\n`)
   const log = new AuditLog(logFolder, { report, consolePort, keys: auditKeysOf(config, chosen) })
-  log.record({ by: 'passwd', user, what: 'admin.user and admin.password set', from: config['admin.user'], to: user })
+  log.record({ by: 'passwd', user, what, from: config['admin.user'], to: user })
   log.close()
   if (!isNew || log.lost > 0 || process.getuid?.() !== 0) return
   const { uid, gid } = statSync(logFolder) // The server, which has less rights than root, must be able to write there.
   chownSync(path, uid, gid)
+}
+
+/** What to do with a new second factor. */
+function textOf({ secret, codes }: MadeFactor, user: string): string {
+  const address = otpauthAddress(secret, { issuer: `svc on ${hostname()}`, user })
+  const lines = codes.map((code) => `  ${code}`)
+  return [
+    '',
+    'The sign-in now asks for a code. Add the account to an authenticator app, by its secret or',
+    'its address. Keep the recovery codes elsewhere: each replaces a code once, for a lost phone.',
+    'None of this is shown again.',
+    '',
+    `Secret: ${secret}`,
+    `Address: ${address}`,
+    'Recovery codes:',
+    ...lines,
+    '',
+  ].join('\n')
 }
 
 /**

@@ -1,4 +1,4 @@
-// A crypto library without MD5 and scrypt, as one in FIPS mode.
+// A crypto library without MD5, HMAC-SHA1 and scrypt, as one in FIPS mode.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -27,6 +27,19 @@ describe('a Node whose crypto library refuses MD5 and scrypt', () => {
     for (const command of ['start', 'check', 'passwd']) {
       const { status, stdout, stderr } = await runLauncher(t, [command], { cwd, nodeOptions })
       assert.equal(status, 78, command)
+      assert.match(stdout + stderr, reason)
+      assert.doesNotMatch(stdout + stderr, /^ +at |digital envelope/m)
+    }
+  })
+
+  it('exits with 78 and one sentence if there is a second factor, or one is to be made', async (t) => {
+    const reason = /: admin\.totp must be empty: the crypto library of this Node refuses HMAC-SHA1, which its codes need(?: \(line 1\))?\n/
+    const config = { 'admin.hardened': true, 'app.env': 'dev' }
+    const withFactor = applicationFolder(files, { ...config, 'admin.totp': 'A'.repeat(32) })
+    const without = applicationFolder(files, config)
+    for (const [cwd, args] of [[withFactor, ['start']], [withFactor, ['check']], [withFactor, ['passwd']], [without, ['passwd', '--totp']]] as const) {
+      const { status, stdout, stderr } = await runLauncher(t, [...args], { cwd, nodeOptions })
+      assert.equal(status, 78, args.join(' '))
       assert.match(stdout + stderr, reason)
       assert.doesNotMatch(stdout + stderr, /^ +at |digital envelope/m)
     }

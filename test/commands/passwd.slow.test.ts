@@ -7,7 +7,10 @@ import { runLauncher } from '../support/launch.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 test('is a command with the options of the configuration', async (t) => {
-  assert.deepEqual(parseOptions(['passwd', '--config', 'a.json']), { word: 'passwd', config: 'a.json', overrides: {} })
+  const parsed = { word: 'passwd', totp: false, config: 'a.json', overrides: {} }
+  assert.deepEqual(parseOptions(['passwd', '--config', 'a.json']), parsed)
+  assert.deepEqual(parseOptions(['passwd', '--totp', '--config', 'a.json']), { ...parsed, totp: true })
+  assert.deepEqual(parseOptions(['check', '--totp']), { word: 'usage', error: 'check does not take --totp' })
   const file = join(temporaryFolder(), 'svc.json')
   writeFileSync(file, '{"admin": {"user": 5}}')
   const wrongFile = await runLauncher(t, ['passwd', '--config', file], { cwd: temporaryFolder() })

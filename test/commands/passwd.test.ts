@@ -5,6 +5,7 @@ import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { createPasswordCheck } from '../../lib/access/password.ts'
+import { hashOfRecoveryCode } from '../../lib/access/recovery-codes.ts'
 import { passwd } from '../../lib/commands/passwd.ts'
 import { loadConfig } from '../../lib/config/load.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -20,13 +21,18 @@ interface Ran {
 }
 
 /** Runs the command on a file with typed or piped input. */
-async function run(file: string, typed: readonly (string | Buffer)[], isTerminal = false): Promise<Ran> {
+async function run(
+  file: string,
+  typed: readonly (string | Buffer)[],
+  isTerminal = false,
+  withTotp = false,
+): Promise<Ran> {
   const seen = { out: '', problem: '', raw: [] as boolean[] }
   const input = Object.assign(
     Readable.from(oneByOne(typed)),
     isTerminal ? { isTTY: true, setRawMode: (on: boolean) => seen.raw.push(on) } : {},
   )
-  const status = await passwd(file, async () => loadConfig(file), {
+  const status = await passwd(file, async () => loadConfig(file), withTotp, {
     input,
     out: (text) => void (seen.out += text),
     problem: (text) => void (seen.problem += text),
@@ -120,6 +126,58 @@ test('reports why it could not save', async () => {
   assert.match(problem, /^Cannot save .*svc\.json: ENOENT.*; the folder does not exist\n$/)
   mkdirSync(join(file, '..'))
   assert.equal((await run(file, ['ann\nsecret\nsecret\n'])).status, 0)
+})
+
+// ---- the second factor ----
+
+test('makes a second factor, and prints its secret, its address and ten recovery codes', async () => {
+  const file = fileIn()
+  const { status, out, problem } = await run(file, ['ann\nsecret\nsecret\n'], false, true)
+  assert.deepEqual([status, problem], [0, ''])
+  const { config } = loadConfig(file)
+  const { 'admin.totp': secret, 'admin.recovery_codes': hashes } = config
+  assert.match(out, new RegExp(`^Saved in ${file}\\. Restart a server that uses it\\.\n\nThe sign-in now asks for a code\\.`))
+  assert.ok(out.includes(`\nSecret: ${secret}\nAddress: otpauth://totp/svc%20on%20`), out)
+  assert.match(out, new RegExp(`:ann\\?secret=${secret}&issuer=svc%20on%20[^&]+&algorithm=SHA1&digits=6&period=30\n`))
+  const codes = [...out.matchAll(/^ {2}(\S+)$/gm)].map(([, code = '']) => code)
+  assert.deepEqual(codes.map((code) => hashOfRecoveryCode(code, hashes)), hashes)
+  assert.equal(hashes.length, 10)
+  assert.match(config['admin.secret'], /^[\w-]{43}$/) // The password must not be enough to compute it.
+  assert.match(config['admin.password'], /^[0-9a-f]{32}$/)
+  assert.doesNotMatch(readFileSync(file, 'utf8'), new RegExp(codes.join('|')))
+})
+
+test('keeps the second factor without the option, and replaces it with it', async () => {
+  const file = fileIn()
+  await run(file, ['ann\nsecret\nsecret\n'], false, true)
+  const { config: first } = loadConfig(file)
+  const { out } = await run(file, ['bob\nother1\nother1\n'])
+  const { config: second } = loadConfig(file)
+  assert.match(out, /\nThe second factor is unchanged: `svc passwd --totp` makes a new one; empty admin\.totp to turn it off\.\n$/)
+  assert.deepEqual([second['admin.user'], second['admin.totp']], ['bob', first['admin.totp']])
+  assert.deepEqual(second['admin.recovery_codes'], first['admin.recovery_codes'])
+  assert.match(second['admin.secret'], /^[\w-]{43}$/)
+  assert.notEqual(second['admin.secret'], first['admin.secret'])
+  await run(file, ['bob\nother1\nother1\n'], false, true)
+  const { config: third } = loadConfig(file)
+  assert.notEqual(third['admin.totp'], first['admin.totp'])
+  assert.ok(third['admin.recovery_codes'].every((hash) => !first['admin.recovery_codes'].includes(hash)))
+})
+
+test('prints no second factor that it did not save', async () => {
+  const file = fileIn()
+  const { status, out } = await run(file, ['ann\nsecret\nanother\n'], false, true)
+  assert.deepEqual([status, out], [2, ''])
+  assert.equal(existsSync(file), false)
+  const gone = join(temporaryFolder(), 'gone', 'svc.json')
+  assert.deepEqual((await run(gone, ['ann\nsecret\nsecret\n'], false, true)).out, '')
+})
+
+test('on a terminal, it asks as without the option', async () => {
+  const file = fileIn()
+  const { status, out } = await run(file, ['ann\r', 'secret\r', 'secret\r'], true, true)
+  assert.equal(status, 0)
+  assert.match(out, /\nSecret: [A-Z2-7]{32}\n/)
 })
 
 // ---- on a terminal ----
