@@ -41,5 +41,5 @@ export async function tryCode(
 export function messageOf(result: 'wrong' | 'used', nowMs: number): string {
   if (result === 'used') return 'This code has been used. Wait for the next one.'
   const time = new Date(nowMs).toISOString().slice(11, 19)
-  return `Wrong code. If your app shows it now, check the clocks: this server's says ${time} UTC.`
+  return `Wrong code. If your app shows it now, check the clocks: the server's clock says ${time} UTC.`
 }

@@ -3,9 +3,9 @@
  * password, for five minutes. A ticket is good for one attempt, and the page after a wrong code has another one that
  * ends at the same time.
  *
- * Its signature covers the name, the hash of the password and the secret of the codes, so that a ticket ends when one of
- * them changes. The secret of the codes is a part of the key: without hardening, `admin.secret` may be derived from the
- * password, and somebody who knows that could otherwise find it by trying, with a ticket as the measure.
+ * Its signature covers the name, the hash of the password and the secret of the codes, so that a ticket ends when one
+ * of them changes. The secret of the codes is a part of the key: without hardening, `admin.secret` may be derived from
+ * the password, and somebody who knows that could otherwise find it by trying, with a ticket as the measure.
  */
 import { randomBytes } from 'node:crypto'
 import { createSigner, deriveKey, splitSigned } from '../tokens/signature.ts'

@@ -78,8 +78,8 @@ export const scryptRefused = 'admin.password was made with scrypt, which the cry
   + 'set it again with "svc.js passwd"'
 
 /** The warning about a second factor that does not protect. */
-const secretDerived = 'admin.totp is set, but admin.secret looks like an MD5 made from the password: anyone who knows the '
-  + 'password could sign in without a code; empty admin.secret, and the next sign-in makes a random one'
+const secretDerived = 'admin.totp is set, but admin.secret looks like an MD5 made from the password: anyone who '
+  + 'knows the password could sign in without a code; empty admin.secret, and the next sign-in makes a random one'
 
 /** Returns warnings for the operator. */
 export function inconsistencyWarnings({ config, folder }: LoadedConfig): string[] {

@@ -1,10 +1,12 @@
 /** The file `totp-used` in `paths.cache`: the used codes of the second factor, for the next start. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { closeSync, constants, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { areUsedCodes, type UsedCodes } from '../access/used-codes.ts'
 import { reasonOf } from '../base/reason.ts'
 import { replaceFileSync } from '../files/replace-file.ts'
 import type { StateContent } from './desired-state.ts'
+
+const { O_CREAT, O_EXCL, O_SYNC, O_WRONLY } = constants
 
 /** The file with the used codes. */
 export class UsedCodesFile {
@@ -41,7 +43,7 @@ export class UsedCodesFile {
     try {
       mkdirSync(dirname(this.#file), { recursive: true, mode: 0o700 })
       const text = `${JSON.stringify(codes)}\n`
-      replaceFileSync(this.#file, (temporary) => writeFileSync(temporary, text, { mode: 0o600, flush: true }))
+      replaceFileSync(this.#file, (temporary) => writeSynced(temporary, text))
       this.#problem = undefined
     } catch (error) {
       const isNew = this.#problem === undefined
@@ -54,5 +56,15 @@ export class UsedCodesFile {
   /** Returns the current problem, if any. */
   warnings(): readonly string[] {
     return this.#problem === undefined ? [] : [this.#problem]
+  }
+}
+
+/** Writes a new file to disk. The permission model has no fsync, but allows O_SYNC. */
+function writeSynced(path: string, text: string): void {
+  const descriptor = openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_SYNC, 0o600)
+  try {
+    writeFileSync(descriptor, text)
+  } finally {
+    closeSync(descriptor)
   }
 }

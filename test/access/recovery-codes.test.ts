@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { checkRecoveryHash, hashOfRecoveryCode, makeRecoveryCodes } from '../../lib/access/recovery-codes.ts'
 
-test('makes ten codes of 80 bits, each another one', () => {
+test('makes ten codes of 120 bits, each another one', () => {
   const made = Array.from({ length: 20 }, makeRecoveryCodes)
   for (const { codes, hashes } of made) {
     assert.deepEqual([codes.length, hashes.length], [10, 10])
-    for (const code of codes) assert.match(code, /^[a-z2-7]{4}(-[a-z2-7]{4}){3}$/)
+    for (const code of codes) assert.match(code, /^[a-z2-7]{4}(-[a-z2-7]{4}){5}$/)
     for (const hash of hashes) assert.equal(checkRecoveryHash(hash), undefined)
   }
   assert.equal(new Set(made.flatMap(({ codes }) => codes)).size, 200)

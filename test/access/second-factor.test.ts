@@ -18,7 +18,7 @@ const stepMs = 30_000
 const { codes: recoveryCodes, hashes } = makeRecoveryCodes()
 const secondFactor = { secret: makeTotpSecret(), recoveryCodes: hashes }
 const right = { user, password }
-const wrongMessage = /Wrong code\. If your app shows it now, check the clocks: this server&#39;s says \d\d:\d\d:\d\d UTC\./
+const wrongMessage = /Wrong code\. If your app shows it now, check the clocks: the server&#39;s clock says \d\d:\d\d:\d\d UTC\./
 
 /** Serves the sign-in with a clock, and with used codes that every process has at once. */
 async function start(t: TestContext, config: Readonly<Record<string, unknown>> = {}) {
