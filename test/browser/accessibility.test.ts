@@ -19,13 +19,17 @@ const looks = [
   { width: 360, height: 740, dark: true },
 ]
 
-/** Opens a page in each variant. Returns the violations that axe-core finds, with the elements. */
-async function violations(page: Page, url: string): Promise<string[]> {
+/**
+ * Opens a page in each variant. Returns the violations that axe-core finds, with the elements.
+ * @param go to the page, once that of the address is open; default: it is the page
+ */
+async function violations(page: Page, url: string, go = async (): Promise<void> => {}): Promise<string[]> {
   assert.ok(existsSync(file), 'axe-core is not installed: run `npm ci --prefix test/accessibility`')
   const found: string[] = []
   for (const look of looks) {
     await page.look(look)
     await page.open(url)
+    await go()
     await page.evaluate('for (const each of document.querySelectorAll("details")) each.open = true')
     await page.evaluate(`${readFileSync(file, 'utf8')}; 0`)
     const { violations: wrong } = JSON.parse(
@@ -58,6 +62,24 @@ describe('accessibility', { concurrency: 2 }, () => {
     ]) {
       found.push(...(await violations(page, server.url + path)))
     }
+    assert.deepEqual(found, [])
+  })
+
+  test('the page for the code of the second factor has no violation', async (t) => {
+    const page = await openPage(t)
+    const server = await startPanel(t, { 'admin.totp': 'A'.repeat(32), 'admin.secret': 'random secret' })
+    const signIn = async (): Promise<void> => {
+      await page.evaluate("document.getElementById('user').value = ''")
+      await page.type('#user', user)
+      await page.type('#password', password)
+      await page.follow('form button')
+    }
+    const found = await violations(page, `${server.url}/svc-login`, signIn)
+    found.push(...(await violations(page, `${server.url}/svc-login`, async () => {
+      await signIn()
+      await page.type('#code', '1')
+      await page.follow('form button')
+    })))
     assert.deepEqual(found, [])
   })
 
