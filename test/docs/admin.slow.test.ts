@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { createApp, type App } from '../support/app.ts'
 import { publishedInsecureAppKey } from '../../lib/config/app-key.ts'
 import { foreignCluster } from '../../lib/cli/foreign-cluster.ts'
 import { initApplication } from '../../lib/commands/init.ts'
-import { loadConfig } from '../../lib/config/load.ts'
-import { scryptRefused } from '../../lib/config/together.ts'
+import { loadConfig, parseConfig } from '../../lib/config/load.ts'
+import { inconsistencyWarnings, scryptRefused } from '../../lib/config/together.ts'
+import { UsedCodesFile } from '../../lib/control/used-codes-file.ts'
 import { nodeWarnings } from '../../lib/process/safe-node.ts'
 import { listRefused } from '../../lib/nodes/membership.ts'
 import { credentialsDiffer, outOfSync } from '../../lib/nodes/node.ts'
@@ -66,6 +69,9 @@ describe('docs/troubleshooting.md', () => {
       ...(await startApplication(t, {}, { app_key_previous: [publishedInsecureAppKey] })).app.warnings(),
       ...warningsWithoutFile(t),
       scryptRefused,
+      ...inconsistencyWarnings(parseConfig({ 'admin.allow': ['192.0.2.1'] }, '/')),
+      ...inconsistencyWarnings(parseConfig({ 'admin.totp': 'A'.repeat(32), 'admin.secret': '0'.repeat(32) }, '/')),
+      ...warningsOfUsedCodes(),
       ...nodeWarnings('20.20.2'),
       ...nodeWarnings('22.0.0'),
       ...hiddenSecret(),
@@ -80,6 +86,15 @@ describe('docs/troubleshooting.md', () => {
     assert.ok(!rows.some(({ pattern }) => pattern.test('a text that is no warning')))
   })
 })
+
+/** The warning about a file that is in the way of `totp-used`. */
+function warningsOfUsedCodes(): readonly string[] {
+  const folder = join(temporaryFolder(), 'cache')
+  writeFileSync(folder, '')
+  const file = new UsedCodesFile(folder, () => {})
+  file.write({})
+  return file.warnings()
+}
 
 /** The warnings of a server about keys, middleware, routes and actions that are wrong in every way. */
 async function warningsOfFiles(t: TestContext): Promise<readonly string[]> {

@@ -12,6 +12,7 @@ import { initApplication } from '../../lib/commands/init.ts'
 import { RunMark } from '../../lib/process/run-mark.ts'
 import { configTable } from '../../lib/config/table.ts'
 import { loadConfig } from '../../lib/config/load.ts'
+import { UsedCodesFile } from '../../lib/control/used-codes-file.ts'
 import { renderAudit } from '../support/audit-page.ts'
 import { assertCurrent } from '../support/current.ts'
 import { tokenize, type Token } from '../support/lexer.ts'
@@ -301,6 +302,7 @@ test('written files have the modes in docs/audit.md', async (t) => {
   await until(() => readdirSync(join(folder, '.cached/temp')).length === 0)
   await stop()
   new RunMark(join(folder, '.cached')).begin()
+  new UsedCodesFile(join(folder, '.cached'), assert.fail).write({})
   const files: Readonly<Record<string, readonly string[]>> = {
     'svc.local.json': ['svc.local.json'],
     'routes/admin.json': ['routes/admin.json'],
@@ -311,6 +313,7 @@ test('written files have the modes in docs/audit.md', async (t) => {
     '.logs/audit.log': ['.logs/audit.log'],
     '.cached/events': ['.cached/events'],
     '.cached/running': ['.cached/running'],
+    '.cached/totp-used': ['.cached/totp-used'],
     '.cached/views': ['.cached', '.cached/views'],
     '.cached/views/*.hrb': entries('.cached/views', /\.hrb$/),
     ...(hasSqlite && { '.data': ['.data'], '.data/svc.db': ['.data/svc.db'], '.data/svc.db-lock': ['.data/svc.db-lock'] }),
