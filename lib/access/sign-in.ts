@@ -74,14 +74,12 @@ export function createSignIn(port: AccessPort, options: SignInOptions) {
 
   function tooMany(ctx: CoreContext, typed: Typed, seconds: number): Reply {
     ctx.setHeader('Retry-After', seconds)
-    const unit = seconds === 1 ? 'second' : 'seconds'
-    return loginForm(ctx, typed, `Too many failed logins. Try again in ${seconds} ${unit}.`, 429)
+    return loginForm(ctx, typed, `Too many failed logins. ${againIn(seconds)}`, 429)
   }
 
   function tooManyCodes(ctx: CoreContext, ticket: string, seconds: number): Reply {
     ctx.setHeader('Retry-After', seconds)
-    const unit = seconds === 1 ? 'second' : 'seconds'
-    return codeForm(ctx, ticket, `Too many wrong codes. Try again in ${seconds} ${unit}.`, 429)
+    return codeForm(ctx, ticket, `Too many wrong codes. ${againIn(seconds)}`, 429)
   }
 
   async function areValid(user: string, password: string): Promise<boolean> {
@@ -132,7 +130,10 @@ export function createSignIn(port: AccessPort, options: SignInOptions) {
     }
     const { secondFactor } = port.credentials()
     if (secondFactor === undefined) return admit(ctx, secret, typed.next)
-    if (code === '') return codeForm(ctx, newTicket({ next: typed.next ?? '', expiresAtMs: now() + ticketMs }), '')
+    if (code === '') {
+      const next = safeNext(typed.next, port, options.changes) ?? ''
+      return codeForm(ctx, newTicket({ next, expiresAtMs: now() + ticketMs }), '')
+    }
     const codesRefusedFor = await codes.begin(isKnown)
     if (codesRefusedFor > 0) return tooMany(ctx, typed, codesRefusedFor)
     const result = await tryCode(secondFactor, port, code, now())
@@ -169,11 +170,9 @@ export function createSignIn(port: AccessPort, options: SignInOptions) {
    * @param result of the code, if the password was right
    */
   async function failed(ctx: CoreContext, result?: 'wrong' | 'used'): Promise<number> {
-    const detail = result && `the password was right, the code ${result}`
-    port.audit(ctx, result === undefined ? 'failed login' : 'failed login with the right password', {
-      failed: true, // The name is not logged: it may be the password in the wrong field.
-      ...(detail !== undefined && { detail }),
-    })
+    const what = result === undefined ? 'failed login' : 'failed login with the right password'
+    // The name is not logged: it may be the password in the wrong field.
+    port.audit(ctx, what, { failed: true, ...(result && { detail: `${result} code` }) })
     const [seconds] = await Promise.all([throttle.failed(ctx.ip), result && codes.failed()])
     return seconds
   }
@@ -230,6 +229,10 @@ export function createSignIn(port: AccessPort, options: SignInOptions) {
     /** Logs the setup token if a setup is required. */
     announceSetup: setupToken.announce,
   }
+}
+
+function againIn(seconds: number): string {
+  return `Try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`
 }
 
 /** Formats a name for a log line, shortened. */

@@ -24,13 +24,16 @@ export interface Ticket {
 /** How long a ticket is good, in milliseconds. */
 export const ticketMs = 300_000
 
-const textPattern = /^(\d{1,12})_([A-Za-z0-9_-]{16})_([A-Za-z0-9_-]{0,4000})$/
+const textPattern = /^(\d{1,12})_([A-Za-z0-9_-]{16})_([A-Za-z0-9_-]*)$/
+/** A longer `next` is dropped, so that the ticket stays small. */
+const maxNextLength = 2000
 const idBytes = 12
 
 /** Makes a ticket. */
 export function makeTicket({ next, expiresAtMs }: Omit<Ticket, 'id'>, credentials: AdminCredentials): string {
   const id = randomBytes(idBytes).toString('base64url')
-  const text = `${Math.floor(expiresAtMs / 1000)}_${id}_${Buffer.from(next).toString('base64url')}`
+  const kept = next.length > maxNextLength ? '' : next
+  const text = `${Math.floor(expiresAtMs / 1000)}_${id}_${Buffer.from(kept).toString('base64url')}`
   return `${text}.${signerOf(credentials).sign(signed(text, credentials))}`
 }
 

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { CredentialStore } from '../../lib/access/credential-store.ts'
+import { makeRecoveryCodes } from '../../lib/access/recovery-codes.ts'
 import { createCredentialWriter } from '../../lib/config/credential-writer.ts'
 import { parseConfig } from '../../lib/config/load.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -117,6 +118,38 @@ test('shared credentials are applied, whatever the state of the file', () => {
   writeFileSync(file, JSON.stringify({ admin: shared, app_key: 'in use' }))
   store.share(shared)
   assert.equal(store.keySaved, true)
+})
+
+test('used recovery codes are removed from the file, and only they', () => {
+  const { hashes } = makeRecoveryCodes()
+  const totp = 'A'.repeat(32)
+  const admin = { user: 'ann', password: md5('p'), secret: 's', totp, recovery_codes: hashes }
+  const { store, file, saved } = make({ admin })
+  writeFileSync(file, JSON.stringify({ mine: 1, admin }))
+  const [one = '', two = '', ...others] = hashes
+  store.forgetRecoveryCodes([one])
+  assert.deepEqual(saved(), { mine: 1, admin: { ...admin, recovery_codes: hashes.slice(1) } })
+  assert.deepEqual(store.current.secondFactor, { secret: totp, recoveryCodes: hashes.slice(1) })
+  assert.deepEqual(store.own, store.current)
+  writeFileSync(file, JSON.stringify({ mine: 1, admin })) // Another process has written it at the same time.
+  store.forgetRecoveryCodes([one, two])
+  assert.deepEqual(saved(), { mine: 1, admin: { ...admin, recovery_codes: others } })
+  writeFileSync(file, 'no JSON')
+  assert.throws(() => store.forgetRecoveryCodes([...hashes]))
+  assert.deepEqual(store.current.secondFactor?.recoveryCodes, [])
+})
+
+test('a setup keeps the second factor, and those of another process replace it', async () => {
+  const { store, saved } = make({ admin: { totp: 'A'.repeat(32) } })
+  const secondFactor = { secret: 'A'.repeat(32), recoveryCodes: [] }
+  await store.setUp('ann', 'password')
+  assert.deepEqual(store.current.secondFactor, secondFactor)
+  assert.match(store.current.secret, /^[\w-]{43}$/)
+  const others = { user: 'bob', password: md5('p'), secret: 's' }
+  store.adopt({ ...others, secondFactor })
+  assert.deepEqual(saved(), { admin: { ...others, totp: 'A'.repeat(32), recovery_codes: [] }, app_key: 'in use' })
+  store.adopt(others)
+  assert.deepEqual(saved(), { admin: { ...others, totp: '', recovery_codes: [] }, app_key: 'in use' })
 })
 
 test('in hardened mode, everything is made in the hardened form', async () => {

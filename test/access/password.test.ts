@@ -73,6 +73,8 @@ test('a secret is the MD5 of timestamp, user and password; if hardened, 32 rando
   const hardened = makeSecret({ ...source, hardened: true })
   assert.equal(Buffer.from(hardened, 'base64url').length, 32)
   assert.notEqual(hardened, makeSecret({ ...source, hardened: true }))
+  const secondFactor = { secret: 'x', recoveryCodes: [] }
+  assert.match(makeSecret({ ...source, hardened: false, secondFactor }), /^[\w-]{43}$/)
 })
 
 test('credentials are the name, the hash and a secret', async () => {

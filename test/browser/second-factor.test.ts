@@ -79,7 +79,7 @@ describe('the second factor', { concurrency: 2 }, () => {
     assert.match(await server.read('.logs/audit.log'), /"to":"recovery code, 9 left"/)
   })
 
-  test('with the mouse: Back and a used page lead to the first one, not in', async (t) => {
+  test('with the mouse; a used page leads to the first one, not in', async (t) => {
     const page = await openPage(t)
     const server = await startPanel(t, config)
     await page.look({ width: 1280, height: 900, dark: false })
