@@ -169,7 +169,7 @@ function withoutName(routes: readonly RouteEntry[], name: string): readonly Rout
 /** A difference between two states, as logged. */
 export interface Difference {
   /** The command that causes it. */
-  readonly type: 'routes.reload' | 'routes.delete' | 'routes.add' | 'trace.set' | 'admin.secret'
+  readonly type: 'routes.reload' | 'routes.delete' | 'routes.add' | 'trace.set' | 'admin.secret' | 'admin.code'
   /** The route, switch or record; '' if the type is sufficient. */
   readonly about: string
 }
@@ -196,6 +196,7 @@ export function differences(from: DesiredState, to: DesiredState): readonly Diff
         return { type: 'trace.set', about: `${module} ${on ? 'on' : 'off'}` } as const
       }),
     ...(isSame(from.credentials, to.credentials) ? [] : [{ type: 'admin.secret', about: '' } as const]),
+    ...(isSame(from.usedCodes, to.usedCodes) ? [] : [{ type: 'admin.code', about: '' } as const]),
   ]
 }
 

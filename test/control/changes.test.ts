@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, test } from 'node:test'
+import { fingerprintOf } from '../../lib/access/used-codes.ts'
 import {
   NotEverywhereError,
   ReloadError,
@@ -210,6 +211,25 @@ describe('a change while another process makes one', () => {
     assert.deepEqual(await made.control.apply({ type: 'admin.setup', user: 'root', password: 'secret1' }), { done: true })
     assert.deepEqual(made.local.read().credentials, made.credentials.current)
     assert.equal(made.credentials.current.user, 'root')
+  })
+
+  it('of a used code yields to the same code of the other', async (t) => {
+    const key = fingerprintOf('')
+    const usesIt = (state: DesiredState): DesiredState => nextState(state, { usedCodes: { [key]: { step: 7, recovery: [] } } })
+    const made = await makeChanges(t, files, { store: faster(1, usesIt) })
+    assert.deepEqual(await made.control.apply({ type: 'admin.code', code: { step: 7 } }), { accepted: false, left: 0 })
+    assert.equal(made.local.read().version, 1)
+  })
+})
+
+describe('a code of the second factor', () => {
+  it('is used once, and does not wait for the others', async (t) => {
+    const missing = (): readonly string[] => assert.fail('a sign-in waits for no other process')
+    const made = await makeChanges(t, files, { store: (local) => around(local, { missing }) })
+    const use = (step: number) => made.control.apply({ type: 'admin.code', code: { step } })
+    assert.deepEqual(await use(5), { accepted: true, left: 0 })
+    assert.deepEqual(await Promise.all([use(5), use(6), use(6), use(4)]), [false, true, false, false].map((accepted) => ({ accepted, left: 0 })))
+    assert.equal(made.local.read().version, 2)
   })
 })
 

@@ -23,6 +23,7 @@ const read = (inFiles: readonly string[], persisted: readonly string[] = []): Ch
 const trace = (module: string, on: boolean, ttlSeconds?: number, nowMs = 1000): Change => (state) =>
   nextState(state, withSwitch(state, { module, on, ttlSeconds }, nowMs))
 const admin = (user: string): Change => (state) => nextState(state, { credentials: { user, password: 'p', secret: 's' } })
+const used = (step: number): Change => (state) => nextState(state, { usedCodes: { secret: { step, recovery: [] } } })
 
 /** The state after changes. */
 const after = (changes: readonly Change[], from = initialState): DesiredState => changes.reduce((state, change) => change(state), from)
@@ -91,6 +92,9 @@ describe('the desired state', () => {
       [[trace('pool', false)], [trace('pool', true, 5)], ['trace.set pool on']],
       [[], [admin('root')], ['admin.secret']],
       [[admin('root')], [admin('root')], []],
+      [[], [used(5)], ['admin.code']],
+      [[used(5)], [used(5)], []],
+      [[used(5)], [used(6)], ['admin.code']],
     ]
     for (const [before, then, steps] of rows) {
       const from = after(before)

@@ -405,7 +405,7 @@ describe('the admin of several nodes', () => {
     await until(async () => (await nodesOf2(one, await cookieOf(one)))[0]?.change === 1)
     const two = await startOne(t, url, {}, { ...own, 'admin.secret': 'of two' })
     assert.deepEqual(await letIn([one, two], await cookieOf(one)), [200, 302])
-    assert.match(two.app.warnings().join(), /^admin.user, admin.password and admin.secret here differ from those that the other nodes share/)
+    assert.match(two.app.warnings().join(), /^admin.user, admin.password, admin.secret and admin.totp here differ from those that the other nodes share/)
     assert.deepEqual(one.app.warnings(), [])
     assert.ok(await isReady(two))
   })
