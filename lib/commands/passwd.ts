@@ -113,8 +113,8 @@ async function save(
   streams.out(`Saved in ${file}. Restart a server that uses it.\n`)
   if (made !== undefined) streams.out(textOf(made, user))
   else if (before !== undefined) streams.out(kept)
-  const what = made === undefined ? 'admin.user and admin.password set' : 'admin.user, admin.password and admin.totp set'
-  record(loaded, user, what, streams.problem)
+  const keys = made === undefined ? 'admin.user and admin.password' : 'admin.user, admin.password and admin.totp'
+  record(loaded, user, `${keys} set`, streams.problem)
   return exitStatus.ok
 }
 

@@ -133,7 +133,7 @@ test('reports why it could not save', async () => {
 test('makes a second factor, and prints its secret, its address and ten recovery codes', async () => {
   const file = fileIn()
   const { status, out, problem } = await run(file, ['ann\nsecret\nsecret\n'], false, true)
-  assert.deepEqual([status, problem], [0, ''])
+  assert.deepEqual([status, problem], [0, unrecorded])
   const { config } = loadConfig(file)
   const { 'admin.totp': secret, 'admin.recovery_codes': hashes } = config
   assert.match(out, new RegExp(`^Saved in ${file}\\. Restart a server that uses it\\.\n\nThe sign-in now asks for a code\\.`))
@@ -171,6 +171,14 @@ test('prints no second factor that it did not save', async () => {
   assert.equal(existsSync(file), false)
   const gone = join(temporaryFolder(), 'gone', 'svc.json')
   assert.deepEqual((await run(gone, ['ann\nsecret\nsecret\n'], false, true)).out, '')
+})
+
+test('records a new second factor in the audit log, without its secret', async () => {
+  const file = fileIn('{"app_key": "a key of at least thirty-two characters"}')
+  await run(file, ['ann\nsecret\nsecret\n'], false, true)
+  const text = readFileSync(join(dirname(file), '.logs', 'audit.log'), 'utf8')
+  assert.match(text, /"what":"admin\.user, admin\.password and admin\.totp set"/)
+  assert.doesNotMatch(text, new RegExp(loadConfig(file).config['admin.totp']))
 })
 
 test('on a terminal, it asks as without the option', async () => {
