@@ -46,6 +46,43 @@ export const mutants: readonly Mutant[] = [
     replace: '        waiting -= 0',
     breaks: 'the fifty delayed answers are those that wait now, not those that ever did',
   },
+  {
+    file: 'access/allow-list.ts',
+    find: 'const path = canonicalPath(ctx.path)',
+    replace: 'const path = ctx.path',
+    breaks: 'an encoded path does not lead past admin.allow',
+  },
+  {
+    file: 'access/sign-in.ts',
+    find: '    if (!(await codes.useTicket(ticket.id))) return again()\n',
+    replace: '',
+    breaks: 'a ticket is good for one attempt',
+  },
+  {
+    file: 'access/sign-in.ts',
+    find: "    if (code === '') {\n",
+    replace: "    throttle.succeeded(ctx.ip)\n    if (code === '') {\n",
+    breaks: 'the right password alone does not set the count of failed logins back',
+  },
+  {
+    file: 'access/used-codes.ts',
+    find: 'code.step <= step',
+    replace: 'code.step < step',
+    breaks: 'a code is good once',
+  },
+  {
+    file: 'access/code-throttle.ts',
+    find: 'if (!isKnown && oldest',
+    replace: 'if (oldest',
+    breaks: 'who is signed in is never refused',
+  },
+  {
+    file: 'control/changes.ts',
+    find: 'mergedCodes(usedCodes, usedCodesFile.read())',
+    replace: 'mergedCodes(usedCodes, {})',
+    breaks: 'a code that was used before a restart is not good after it',
+    tests: ['access/second-factor.test'],
+  },
   // Tokens
   {
     file: 'csrf/check.ts',
@@ -112,7 +149,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'http/client-address.ts',
-    find: '    if (!isListed(proxies, ip)) break\n',
+    find: '    if (!isProxy(ip)) break\n',
     replace: '',
     breaks: 'the client is the right-most address that is not trusted',
   },
