@@ -9,7 +9,7 @@ import { makeCertificate } from '../support/certificate.ts'
 import { launch, optionsOfTarget, root, runLauncher, runsTypeScript } from '../support/launch.ts'
 import { request } from '../support/request.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
-import { optionalRooms } from '../sizes/measures.ts'
+import { optionalRooms } from '../../lib/proof/tiers.ts'
 
 const target = process.env['SVC_TEST_TARGET'] === 'dist' ? 'dist' : 'lib'
 const launcher = installLeast()

