@@ -15,6 +15,7 @@ import { processCount } from '../config/together.ts'
 import { ReloadError, type CommandType } from '../control/commands.ts'
 import { ignoreConsoleErrors } from '../log/console.ts'
 import type { PassedSecrets, PassedToProcess } from '../systemd/service.ts'
+import type { Outcome } from './proof.ts'
 import { foreignCluster, foreignWorkers, severalInCluster } from './foreign-cluster.ts'
 import { helpText, parseOptions, type CommandOptions } from './options.ts'
 import { exitStatus, handleSignals, handleUncaught, isFileError, isOfOperator, logFatal } from '../process/process.ts'
@@ -97,6 +98,14 @@ async function run(options: ReturnType<typeof parseOptions>): Promise<void> {
       const { permissions } = await loadRoom('svc permissions', () => import('../commands/permissions.ts'))
       process.exitCode = await permissions(configFile(options).file, () => loadWithKey(options), options)
       return
+    }
+    case 'digest': {
+      const { digest } = await import('./proof.ts')
+      return print(digest(options.manifest))
+    }
+    case 'verify': {
+      const { verify } = await import('./proof.ts')
+      return print(verify(options.manifest, options.key))
     }
     case 'start': {
       const number = takeProcessNumber(process.env)
@@ -219,6 +228,12 @@ function handleSignalsOf(app: App, notifier: PassedToProcess['notifier']): void 
     failed: (signal, error) =>
       log.error(`${signal}: ${reasonOf(error)}`, { thrown: error instanceof ReloadError ? undefined : error }),
   })
+}
+
+function print({ status, out, error }: Outcome): void {
+  process.stderr.write(error)
+  process.stdout.write(out)
+  process.exitCode = status
 }
 
 /** Exits once the output has been written. */

@@ -26,6 +26,8 @@ export type Command =
   | ({ readonly word: 'backup'; readonly target: string } & CommandOptions)
   | ({ readonly word: 'audit'; readonly files: readonly string[]; readonly head: string | undefined } & CommandOptions)
   | { readonly word: 'init'; readonly folder: string; readonly typeScript: boolean }
+  | { readonly word: 'digest'; readonly manifest: boolean }
+  | { readonly word: 'verify'; readonly manifest: string; readonly key: string | undefined }
   | { readonly word: 'help' | 'version' }
   /** Wrong usage, exit status 2; `error` is the message. */
   | { readonly word: 'usage'; readonly error: string }
@@ -55,6 +57,12 @@ export const helpText = `Usage: svc [start] [options]   runs the server
                                prints a systemd drop-in that runs the server
                                under Node's permission model (24 and later);
                                DIR: a folder that the application writes to
+       svc digest [--manifest]
+                               prints the SHA-256 of the server's code, of each
+                               part and all; --manifest: of each file, as JSON
+       svc verify MANIFEST [--key PUBLIC.pem]
+                               compares the code with a manifest; with --key
+                               checks MANIFEST.sig, its Ed25519 signature
        svc --help | --version
 
 Options, before or after the word:
@@ -74,8 +82,8 @@ const serverWords: readonly ServerWord[] = [
   ...(['start', 'check', 'routes', 'types', 'openapi', 'passwd', 'permissions', 'backup', 'audit'] as const),
 ]
 /** The words that take a path. */
-const wordsWithPath = ['init', 'backup']
-const words: readonly string[] = [...serverWords, 'init']
+const wordsWithPath = ['init', 'backup', 'verify']
+const words: readonly string[] = [...serverWords, 'init', 'digest', 'verify']
 const options = {
   config: { type: 'string' },
   host: { type: 'string' },
@@ -87,13 +95,16 @@ const options = {
   head: { type: 'string' },
   ts: { type: 'boolean' },
   totp: { type: 'boolean' },
+  manifest: { type: 'boolean' },
+  key: { type: 'string' },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'v' },
 } as const
 const overrideKeys = { host: 'server.host', port: 'server.port', env: 'app.env' } as const
 /** The options of single commands. */
 const ownOptions = {
-  permissions: ['write'], types: ['check'], openapi: ['out'], passwd: ['totp'], audit: ['head'],
+  ...{ permissions: ['write'], types: ['check'], openapi: ['out'], passwd: ['totp'], audit: ['head'] },
+  ...{ init: ['ts'], digest: ['manifest'], verify: ['key'] },
 } as const
 const serverOptions = ['config', ...Object.keys(overrideKeys)]
 
@@ -125,7 +136,7 @@ function read(args: readonly string[]): Command {
   if (values.help) return { word: 'help' }
   if (values.version) return { word: 'version' }
   const own: readonly string[] = Object.hasOwn(ownOptions, word) ? ownOptions[word as keyof typeof ownOptions] : []
-  const taken = serverWord === undefined ? ['ts'] : [...serverOptions, ...own]
+  const taken = serverWord === undefined ? own : [...serverOptions, ...own]
   for (const [name, value] of Object.entries(values)) {
     if (!taken.includes(name)) throw new UsageError(`${word} does not take --${name}`)
     if ([value].flat().includes('')) throw new UsageError(`--${name} needs a value`)
@@ -133,6 +144,11 @@ function read(args: readonly string[]): Command {
   const [path = '', ...more] = wordsWithPath.includes(word) ? rest : ['', ...(word === 'audit' ? [] : rest)]
   if (more[0] !== undefined) throw new UsageError(`${word} takes no more arguments, but got ${quoted(more[0])}`)
   if (serverWord !== undefined) return readServerWord(serverWord, values, path, rest)
+  if (word === 'digest') return { word, manifest: values.manifest === true }
+  if (word === 'verify') {
+    if (path === '') throw new UsageError('verify needs the manifest to compare with: svc verify MANIFEST')
+    return { word, manifest: path, key: values.key }
+  }
   if (path === '') throw new UsageError('init needs the folder to make: svc init DIR')
   return { word: 'init', folder: path, typeScript: values.ts === true }
 }
