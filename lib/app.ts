@@ -49,6 +49,7 @@ import type { Node } from './nodes/node.ts'
 import type { SharedEngine } from './nodes/shared.ts'
 import { createPanel } from './panel/table.ts'
 import { nodeWarnings } from './process/safe-node.ts'
+import { codeDigest, type CodeDigest } from './proof/code-digest.ts'
 import type { CertificateInUse } from './tls/certificates.ts'
 
 /** The options of an app. Without `loaded`, `config` is used. */
@@ -160,6 +161,7 @@ class Server implements App {
   /** Whether this process logs on behalf of all processes. */
   readonly #announces: boolean
   readonly #life = new Life()
+  readonly #code: CodeDigest
   readonly #certificate: CertificateInUse | undefined
   readonly #logs: Logs
   readonly #appKey: AppKey
@@ -196,6 +198,7 @@ class Server implements App {
     this.process = { number: worker?.number ?? 1, count: worker?.count ?? 1 }
     refuseInconsistent(loaded)
     checkRooms(config, rooms)
+    this.#code = worker?.code ?? codeDigest()
     this.#certificate = rooms.tls && new rooms.tls.CertificateInUse(loaded)
     const onUnsent = (message: string, thrown: unknown): void => this.log('response').error(message, { thrown })
     const staticFiles = openStaticFiles(loaded, onUnsent)
@@ -339,7 +342,10 @@ class Server implements App {
   async #load(): Promise<void> {
     const { registry, keptEvents, live } = this.#built
     const log = this.log('server')
-    if (this.#worker === undefined) log.info(startLine(this.#loaded))
+    if (this.#worker === undefined) {
+      log.info(startLine(this.#loaded, this.#code.digest))
+      for (const fault of this.#code.faults) log.warn(`the code of this server: ${fault}`)
+    }
     for (const warning of this.#announces ? this.#configurationWarnings() : []) this.log('config').warn(warning)
     if (this.#announces) this.#certificate?.report(log.warn)
     keptEvents?.restore()
@@ -493,6 +499,7 @@ class Server implements App {
       jobs: () => jobs.current,
       nodes: this.#worker?.nodes ?? this.#node,
       worker: this.#worker,
+      code: this.#code,
       keyDerivation: builtIn.keyDerivation,
     })
   }

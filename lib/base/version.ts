@@ -15,10 +15,12 @@ interface Started {
 
 /**
  * Returns the first line of the log.
+ * @param digest of the running code
  * @param more more about the process, ending with `, `
  */
-export function startLine({ config, file, localFile }: Started, more = ''): string {
+export function startLine({ config, file, localFile }: Started, digest: string, more = ''): string {
   const started = `${serverName} on Node ${process.versions.node}, ${config['app.env']}, process ${process.pid}`
   const files = [file, localFile].filter((name) => name !== undefined)
-  return `${started}, ${more}configuration ${files.length === 0 ? 'without a file' : files.join(' and ')}`
+  const configuration = files.length === 0 ? 'without a file' : files.join(' and ')
+  return `${started}, ${more}code ${digest}, configuration ${configuration}`
 }

@@ -12,6 +12,7 @@ import type { Logs } from '../log/logs.ts'
 import type { JoinProcesses } from '../metrics/processes.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { NodesView } from '../nodes/node.ts'
+import type { CodeDigest } from '../proof/code-digest.ts'
 import type { NodesHealth } from './nodes.ts'
 import type { TimedState } from './state-channel.ts'
 
@@ -20,6 +21,8 @@ export interface Worker extends ProcessIndex {
   /** The same in all processes, even when it is random. */
   readonly appKey: AppKey
   readonly logs: Logs
+  /** The digests of the code, as the primary read it at its start. */
+  readonly code: CodeDigest
   readonly backends: Backends
   /** Reaches the desired state in the primary. */
   readonly store: StateStore
@@ -53,6 +56,7 @@ export interface Joining {
   readonly loaded: Omit<LoadedConfig, 'documents'>
   readonly configFile: string
   readonly appKey: AppKey
+  readonly code: CodeDigest
   /** Replaces the password of `shared.url`. */
   readonly sharedPassword?: string
   readonly count: number

@@ -26,6 +26,7 @@ import { createThisProcess, type PanelLogs, type ThisProcess } from '../metrics/
 import type { MetricSources } from '../metrics/table.ts'
 import type { Node } from '../nodes/node.ts'
 import type { SharedEngine } from '../nodes/shared.ts'
+import type { CodeDigest } from '../proof/code-digest.ts'
 import { LocalData } from '../composition/local-data.ts'
 import type { Rooms } from '../composition/rooms.ts'
 import { hostLimits } from './limits.ts'
@@ -45,6 +46,7 @@ interface PrimaryOptions {
   /** The file in which setup saves the admin's credentials. */
   readonly configFile: string
   readonly appKey: AppKey
+  readonly code: CodeDigest
   /** Replaces the password of `shared.url`. */
   readonly sharedPassword: string | undefined
   readonly rooms: Rooms
@@ -205,13 +207,14 @@ export class Primary {
 
   #joining(worker: WorkerProcess): Joining {
     this.#states.join(worker)
-    const { loaded, configFile, appKey, sharedPassword, count, listenFd } = this.#options
+    const { loaded, configFile, appKey, code, sharedPassword, count, listenFd } = this.#options
     const { config, settings, file, folder, warnings, sources } = loaded
     const store = this.#store
     return {
       loaded: { config, settings, file, folder, warnings, sources },
       configFile,
       appKey,
+      code,
       ...(sharedPassword !== undefined && { sharedPassword }),
       count,
       ...(listenFd !== undefined && { listenFd }),

@@ -14,6 +14,7 @@ import type { PassedToProcess } from '../systemd/service.ts'
 import { exitStatus, handleSignals, handleUncaught } from '../process/process.ts'
 import { dropPermissions } from '../process/permission.ts'
 import type { RunMark } from '../process/run-mark.ts'
+import { codeDigest } from '../proof/code-digest.ts'
 
 /**
  * Runs the primary. Resolves with the exit status when all processes have ended.
@@ -33,7 +34,9 @@ export async function runPrimary(
   const logs = openLogs(config, resolve(loaded.folder, config['paths.log']), auditKeysOf(config, appKey))
   const log = logs.module('server')
   handleUncaught({ log: logs.module, config, closeLogs: () => logs.close() })
-  log.info(startLine(loaded, `${count} workers, `))
+  const code = codeDigest()
+  log.info(startLine(loaded, code.digest, `${count} workers, `))
+  for (const fault of code.faults) log.warn(`the code of this server: ${fault}`)
   for (const { module, level, message } of notes) logs.module(module)[level](message)
   const last = mark.takeLast()
   if (last !== undefined) log.warn(last)
@@ -45,6 +48,7 @@ export async function runPrimary(
     configFile,
     sharedPassword,
     appKey,
+    code,
     logs,
     count,
     listenFd,

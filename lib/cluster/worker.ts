@@ -58,7 +58,7 @@ export async function joinPrimary(number: number, app: Promise<App>): Promise<Jo
   peer.on('process.faults', async () => (await app).faults())
   const nodesOf = listenForNodes(peer)
   const joining = (await peer.call('process.join')) as Joining // The answer of `primary.ts`.
-  const { loaded, configFile, appKey, sharedPassword, count, listenFd, setupToken, nodes } = joining
+  const { loaded, configFile, appKey, code, sharedPassword, count, listenFd, setupToken, nodes } = joining
   state = createWorkerState(peer, joining.isShared)
   const { config } = loaded
   const logFolder = resolve(loaded.folder, config['paths.log'])
@@ -79,6 +79,7 @@ export async function joinPrimary(number: number, app: Promise<App>): Promise<Jo
       number,
       count,
       appKey,
+      code,
       logs,
       backends: {
         broker: new ClusterBroker(peer),

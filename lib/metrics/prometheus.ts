@@ -2,7 +2,7 @@
  * Renders the metrics for `/svc-metrics`, in the text format 0.0.4 of Prometheus
  * (https://prometheus.io/docs/instrumenting/exposition_formats/).
  */
-import { version } from '../base/version.ts'
+import type { CodeDigest } from '../proof/code-digest.ts'
 import { bucketBoundsSeconds, bucketCounts, countOf, type Durations } from './histogram.ts'
 import { countRequests } from './metrics.ts'
 import type { Reading, ServerReading } from './reading.ts'
@@ -17,15 +17,22 @@ type Row = readonly [labels: string, value: number | Durations]
 
 /**
  * Renders the metrics. Every name begins with `svc_`, units are seconds and bytes.
+ * @param code the digests of the running code
  * @param server its readings since the start
  * @param nodes the nodes, if servers share an engine
  */
-export function renderPrometheus(server: ServerReading, nodes?: readonly { readonly state: string }[]): string {
+export function renderPrometheus(
+  code: CodeDigest,
+  server: ServerReading,
+  nodes?: readonly { readonly state: string }[],
+): string {
   const { startedAtMs, uptimeSeconds, warnings, values } = server.total
   const live = nodes?.filter(({ state }) => state !== 'gone' && state !== 'unknown').length
-  const build = `${labelOf('version', version)},${labelOf('node', process.versions.node)}`
+  const { version, digest, tier1 } = code
+  const build = Object.entries({ version, digest, tier1, node: process.versions.node })
   return [
-    family('gauge', 'svc_build_info', 'The versions, in labels; always 1.', [[build, 1]]),
+    family('gauge', 'svc_build_info', 'The versions, and the digests of the code, in labels; always 1.',
+      [[build.map(([name, value]) => labelOf(name, value)).join(), 1]]),
     single('gauge', 'svc_start_time_seconds', 'When the server started, since 1970.', startedAtMs / 1000),
     single('gauge', 'svc_uptime_seconds', 'How long the server has been running.', uptimeSeconds),
     ...tableFamilies(server.total),

@@ -22,6 +22,7 @@ import { sumOfGroups, type ErrorGroup } from '../log/error-groups.ts'
 import type { Logs } from '../log/logs.ts'
 import type { Processes } from '../metrics/processes.ts'
 import { renderPrometheus } from '../metrics/prometheus.ts'
+import type { CodeDigest } from '../proof/code-digest.ts'
 import type { Registry } from '../routing/registry.ts'
 import type { RouteRecord } from '../routing/route.ts'
 import { Views } from '../views/cache.ts'
@@ -53,6 +54,8 @@ export interface PanelParts {
   readonly nodes: NodesView | undefined
   /** With several processes: the token that a remote setup must present, and the counts of failed logins and codes. */
   readonly worker: WorkerOfPanel | undefined
+  /** The digests of the running code. */
+  readonly code: CodeDigest
   /** Shared with the password checks of the application's users. */
   readonly keyDerivation: KeyDerivation
 }
@@ -114,12 +117,12 @@ export function createAdminPort(parts: PanelParts) {
     /** The document of `/svc-status`. */
     status: async (): Promise<Status> => {
       const [server, list] = await Promise.all([processes.read('window'), nodes?.list()])
-      return statusOf(config['app.env'], server, list)
+      return statusOf({ env: config['app.env'], code: parts.code }, server, list)
     },
     /** The text of `/svc-metrics`. */
     prometheus: async (): Promise<string> => {
       const [server, list] = await Promise.all([processes.read('start'), nodes?.list()])
-      return renderPrometheus(server, list)
+      return renderPrometheus(parts.code, server, list)
     },
     /** The series of the last 15 minutes. */
     history: () => processes.history(),

@@ -11,6 +11,7 @@ import type { MetricValues } from '../metrics/table.ts'
 import { permissionState } from '../files/rights.ts'
 import { megabytes, round3 } from '../metrics/values.ts'
 import type { ListedNode } from '../nodes/node-list.ts'
+import type { CodeDigest } from '../proof/code-digest.ts'
 import { serverName } from '../base/version.ts'
 
 /** The document. `docs/admin.md` has a row for each field. */
@@ -29,13 +30,19 @@ interface StatusOfProcesses {
   readonly processes_ended?: { readonly count: number; readonly requests: ReturnType<typeof countRequests> }
 }
 
+/** What does not change while a server runs. */
+interface About {
+  /** `app.env` */
+  readonly env: string
+  readonly code: CodeDigest
+}
+
 /**
  * Builds the document.
- * @param env `app.env`
  * @param server its readings since the bench window began
  * @param nodes the nodes, if servers share an engine
  */
-export function statusOf(env: string, server: ServerReading, nodes?: readonly ListedNode[]) {
+export function statusOf({ env, code }: About, server: ServerReading, nodes?: readonly ListedNode[]) {
   const { values, uptimeSeconds, seconds, routes, warnings } = server.total
   const { poolWorkers: workers, poolBusy: busy, poolWaiting: waiting, poolRefused: refused } = values
   const { left, ...byClass } = values.requests
@@ -44,6 +51,7 @@ export function statusOf(env: string, server: ServerReading, nodes?: readonly Li
     env,
     pid: server.pid,
     node: process.versions.node,
+    code: { version: code.version, digest: code.digest, tier1: code.tier1 },
     permission: permissionState(),
     uptime_s: Math.floor(uptimeSeconds),
     window_s: round3(seconds),

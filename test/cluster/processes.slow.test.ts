@@ -3,6 +3,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import type { Status } from '../../lib/panel/status.ts'
+import { codeDigest } from '../../lib/proof/code-digest.ts'
 import { readPage } from '../support/markdown.ts'
 import { until } from '../support/until.ts'
 import { waitingApplication } from '../support/waiting-application.ts'
@@ -217,8 +218,12 @@ describe('several processes', () => {
     assert.deepEqual(await one.json('/svc-bench-start'), { bench: 'start' })
     await one.ask('/same')
     for (let turn = 0; turn < 3; turn += 1) await two.ask('/same')
-    const { pid, routes, processes = [], log } = (await one.json('/svc-status')) as Status
+    const { pid, code, routes, processes = [], log } = (await one.json('/svc-status')) as Status
     assert.equal(pid, server.child.pid)
+    const { faults, ...own } = codeDigest()
+    assert.deepEqual([code, faults], [own, []])
+    assert.deepEqual((await two.json('/svc-status') as Status).code, code)
+    assert.deepEqual(server.lines().filter((line) => line.includes(code.digest)), [server.lines()[0]])
     assert.deepEqual(routes.map(({ name, count: times }) => [name, times]), [['same', 4]])
     const each = processes.map((process) => [process.id, process.pid, process.responding && process.requests.total])
     const numberOf = (of: number): string => processes.find((process) => process.pid === of)?.id ?? ''

@@ -4,14 +4,15 @@ import { statusOf, type Status } from '../../lib/panel/status.ts'
 import { Peer } from '../../lib/cluster/peer.ts'
 import { renderPrometheus } from '../../lib/metrics/prometheus.ts'
 import { primaryLine, startCluster, turns, type Worker } from './readings-cluster.ts'
+import { code } from '../metrics/sources.ts'
 import { memoryPorts } from './memory-ports.ts'
 
 async function statusBy(worker: Worker): Promise<Status> {
-  return statusOf('prod', await worker.processes.read('window'))
+  return statusOf({ env: 'prod', code }, await worker.processes.read('window'))
 }
 
 async function sampleBy(worker: Worker, name: string): Promise<number> {
-  const text = renderPrometheus(await worker.processes.read('start'))
+  const text = renderPrometheus(code, await worker.processes.read('start'))
   const line = text.split('\n').find((each) => each.startsWith(`${name} `))
   assert.ok(line, `there is no ${name}`)
   return Number(line.slice(name.length + 1))

@@ -96,7 +96,7 @@ describe('the start', () => {
   it('logs the version, the warnings and the address', async (t) => {
     const { app, lines, url, port } = await startApplication(t, {}, { app_key: '', 'server.prot': 1 })
     const said = lines().map((line) => line.slice(26))
-    assert.match(said[0] ?? '', /^\[INFO \] \[server\] svc\/\d+\.\d+\.\d+ on Node \d+\.\d+\.\d+, prod, process \d+, configuration without a file$/)
+    assert.match(said[0] ?? '', /^\[INFO \] \[server\] svc\/\d+\.\d+\.\d+ on Node \d+\.\d+\.\d+, prod, process \d+, code [0-9a-f]{64}, configuration without a file$/)
     assert.match(said[1] ?? '', /^\[WARN \] \[config\] .*server\.prot/)
     assert.match(said[2] ?? '', /^\[WARN \] \[config\] app_key is empty/)
     assert.match(said[3] ?? '', /^\[WARN \] \[server\] the admin panel is not set up/)

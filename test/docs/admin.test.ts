@@ -4,6 +4,7 @@ import { statusOf } from '../../lib/panel/status.ts'
 import { systemRoutes } from '../../lib/panel/table.ts'
 import { renderPrometheus } from '../../lib/metrics/prometheus.ts'
 import { startCluster } from '../cluster/readings-cluster.ts'
+import { code } from '../metrics/sources.ts'
 import { renderAdmin } from '../support/admin-page.ts'
 import { startApplication } from '../support/application.ts'
 import { assertCurrent } from '../support/current.ts'
@@ -59,13 +60,13 @@ describe('docs/admin.md', () => {
 
   it('lists the fields that several processes add to the status, and names their metrics', async (t) => {
     const server = (await startCluster(t, 2).workers[0]?.processes.read('window')) ?? assert.fail()
-    const { processes, processes_ended, ...status } = statusOf('prod', server)
+    const { processes, processes_ended, ...status } = statusOf({ env: 'prod', code }, server)
     assertListed(tableBelow(admin, '### With several processes'), { processes, processes_ended })
     const own = [...valuesOf({ processes }).keys()].map((name) => name.replace('processes[].', ''))
     const above = new Set(valuesOf(status).keys())
     assert.deepEqual(own.filter((name) => !above.has(name)), ['id', 'responding'])
 
-    const text = renderPrometheus(server)
+    const text = renderPrometheus(code, server)
     const families = [...text.matchAll(/^# TYPE (svc_process(?:es)?_\w+) \w+$/gm)].map(([, name = '']) => name)
     for (const name of families) assert.match(text, new RegExp(`^# HELP ${name} \\w`, 'm'))
     const named = [...admin.prose.matchAll(/`(svc_process(?:es)?_\w+)`/g)].map(([, name = '']) => name)
@@ -74,9 +75,9 @@ describe('docs/admin.md', () => {
 
   it('lists the fields of nodes in the status, and their metric', async (t) => {
     const server = (await startCluster(t, 2).workers[0]?.processes.read('window')) ?? assert.fail()
-    const { nodes } = statusOf('prod', server, [listedNode])
+    const { nodes } = statusOf({ env: 'prod', code }, server, [listedNode])
     assertListed(tableBelow(admin, '### With several servers'), { nodes })
-    assert.match(renderPrometheus(server, nodes), /^svc_nodes_live 1$/m)
+    assert.match(renderPrometheus(code, server, nodes), /^svc_nodes_live 1$/m)
     assert.match(admin.prose, /`svc_nodes_live`/)
   })
 

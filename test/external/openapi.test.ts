@@ -3,6 +3,7 @@ import { before, describe, it } from 'node:test'
 import { statusOf } from '../../lib/panel/status.ts'
 import { endpoints } from '../access/support.ts'
 import { startCluster } from '../cluster/readings-cluster.ts'
+import { code } from '../metrics/sources.ts'
 import { startApplication } from '../support/application.ts'
 import {
   document,
@@ -66,7 +67,7 @@ describe('docs/openapi.json', () => {
 
   it('describes the status of several processes and nodes', async (t) => {
     const { workers } = startCluster(t, 2)
-    const status = statusOf('prod', (await workers[0]?.processes.read('window')) ?? assert.fail(), [listedNode])
+    const status = statusOf({ env: 'prod', code }, (await workers[0]?.processes.read('window')) ?? assert.fail(), [listedNode])
     assert.equal(status.processes?.length, 3)
     const media = { schema: { $ref: '#/components/schemas/Status' } }
     assert.deepEqual(check(media, status), [])

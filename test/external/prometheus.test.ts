@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import { renderPrometheus } from '../../lib/metrics/prometheus.ts'
 import { startCluster } from '../cluster/readings-cluster.ts'
-import { busySources, makeSources, ownProcess, prometheusBy } from '../metrics/sources.ts'
+import { busySources, code, makeSources, ownProcess, prometheusBy } from '../metrics/sources.ts'
 import { startApplication } from '../support/application.ts'
 import { request } from '../support/request.ts'
 
@@ -28,14 +28,14 @@ test('promtool has no complaint before the first request', () => {
 test('promtool has no complaint about numbers that are none', () => {
   const total = ownProcess(busySources()).read('start')
   const memory = { memoryResident: NaN, heapUsed: Infinity, heapSize: -Infinity, memoryExternal: 1e300 }
-  promtool(renderPrometheus({ pid: 1, total: { ...total, values: { ...total.values, ...memory } } }))
+  promtool(renderPrometheus(code, { pid: 1, total: { ...total, values: { ...total.values, ...memory } } }))
 })
 
 test('promtool has no complaint about several processes, of which one has ended', async (t) => {
   const { workers } = startCluster(t, 3)
   for (const [at, worker] of workers.entries()) worker.serve(at + 1)
   await workers[2]?.end()
-  const text = renderPrometheus((await workers[0]?.processes.read('start')) ?? assert.fail())
+  const text = renderPrometheus(code, (await workers[0]?.processes.read('start')) ?? assert.fail())
   assert.match(text, /^svc_process_requests_total\{process="2"\} 2$/m)
   promtool(text)
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { version } from '../../lib/base/version.ts'
 import { bucketBoundsSeconds } from '../../lib/metrics/histogram.ts'
-import { busySources, ownProcess, prometheusBy } from './sources.ts'
+import { busySources, code, ownProcess, prometheusBy } from './sources.ts'
 
 const busyText = (): string => prometheusBy(ownProcess(busySources()))
 
@@ -46,7 +46,7 @@ test('shows durations as a histogram by route', () => {
 })
 
 const rows: readonly (readonly [string, number])[] = [
-  [`svc_build_info{version="${version}",node="${process.versions.node}"}`, 1],
+  [`svc_build_info{version="${version}",digest="${code.digest}",tier1="${code.tier1}",node="${process.versions.node}"}`, 1],
   ['svc_start_time_seconds', 1_700_000_000.5],
   ['svc_uptime_seconds', 0],
   ['svc_http_requests_active', 4],

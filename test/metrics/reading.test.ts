@@ -7,7 +7,7 @@ import type { MetricSources } from '../../lib/metrics/table.ts'
 import { statusOf } from '../../lib/panel/status.ts'
 import { endedRequest } from '../support/ended-request.ts'
 import { Seeded } from '../support/seeded.ts'
-import { busySources, makeSources, ownProcess } from './sources.ts'
+import { busySources, code, makeSources, ownProcess } from './sources.ts'
 
 interface Served {
   readonly metrics: Metrics
@@ -60,8 +60,8 @@ for (let seed = 1; seed <= 10; seed += 1) {
     for (const since of ['start', 'window'] as const) {
       const sum = sumOf(list.map(({ own }) => own.read(since)))
       assert.deepEqual(comparable(sum), comparable(all.own.read(since)))
-      const { latency_ms, requests } = statusOf('prod', { pid: 1, total: sum })
-      const expected = statusOf('prod', { pid: 1, total: all.own.read(since) })
+      const { latency_ms, requests } = statusOf({ env: 'prod', code }, { pid: 1, total: sum })
+      const expected = statusOf({ env: 'prod', code }, { pid: 1, total: all.own.read(since) })
       assert.deepEqual([latency_ms, requests], [expected.latency_ms, expected.requests])
     }
     const window = difference(all.own.read('start'), before)

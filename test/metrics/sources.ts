@@ -1,4 +1,5 @@
 /** Made-up sources of readings, and what a server of one process reports of them. */
+import { version } from '../../lib/base/version.ts'
 import { ErrorGroups } from '../../lib/log/error-groups.ts'
 import { Histogram } from '../../lib/metrics/histogram.ts'
 import { Metrics } from '../../lib/metrics/metrics.ts'
@@ -6,6 +7,7 @@ import { createThisProcess, type ThisProcess } from '../../lib/metrics/processes
 import { renderPrometheus } from '../../lib/metrics/prometheus.ts'
 import type { MetricSources } from '../../lib/metrics/table.ts'
 import { statusOf, type Status } from '../../lib/panel/status.ts'
+import type { CodeDigest } from '../../lib/proof/code-digest.ts'
 import { endedRequest } from '../support/ended-request.ts'
 
 /** A route's name with everything that a label must escape. */
@@ -64,6 +66,9 @@ export function busySources(): MetricSources {
   })
 }
 
+/** The digests of some code. */
+export const code: CodeDigest = { version, digest: 'ab'.repeat(32), tier1: 'cd'.repeat(32), faults: [] }
+
 /** Metrics of a few routes, one with a name that needs escaping. */
 export function busyMetrics(): Metrics {
   const metrics = new Metrics({ now: () => 0, wallNow: () => 1_700_000_000_500 })
@@ -86,10 +91,10 @@ export function ownProcess(sources: MetricSources): ThisProcess {
 
 /** The status of a server that has one process. */
 export function statusBy(own: ThisProcess): Status {
-  return statusOf('prod', { pid: process.pid, total: own.read('window') })
+  return statusOf({ env: 'prod', code }, { pid: process.pid, total: own.read('window') })
 }
 
 /** Its Prometheus text. */
 export function prometheusBy(own: ThisProcess): string {
-  return renderPrometheus({ pid: process.pid, total: own.read('start') })
+  return renderPrometheus(code, { pid: process.pid, total: own.read('start') })
 }

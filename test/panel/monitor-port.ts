@@ -99,6 +99,7 @@ function makeStatus(): Status {
     env: 'prod',
     pid: 4242,
     node: '20.20.2',
+    code: { version: '0.1.0', digest: 'ab'.repeat(32), tier1: 'cd'.repeat(32) },
     permission: { active: false, dropped: [] },
     uptime_s: 93_784,
     window_s: 100,

@@ -6,7 +6,7 @@ import { Histogram } from '../../lib/metrics/histogram.ts'
 import { createSampler, sampleFields, type Sample } from '../../lib/metrics/history.ts'
 import { Metrics } from '../../lib/metrics/metrics.ts'
 import type { MetricSources } from '../../lib/metrics/table.ts'
-import { ownProcess, prometheusBy, statusBy } from '../metrics/sources.ts'
+import { code, ownProcess, prometheusBy, statusBy } from '../metrics/sources.ts'
 import { endedRequest } from '../support/ended-request.ts'
 
 /** Sources with distinct figures, so that none can be mistaken for another. */
@@ -54,6 +54,7 @@ test('the status has each figure in its place', (t) => {
   const request = endedRequest({ sentStatus: 503, sentBytes: 5, receivedBytes: 3, routeName: 'a' })
   sources.metrics.record(request, true, Date.now())
   const status = statusBy(ownProcess(sources))
+  assert.deepEqual(status.code, { version: code.version, digest: code.digest, tier1: code.tier1 })
   assert.deepEqual(status.requests, {
     total: 1,
     errors: 1,

@@ -1,7 +1,7 @@
 /** The list of metrics in `docs/admin.md`, whose text is written by hand. */
 import { readFileSync } from 'node:fs'
 import { renderPrometheus } from '../../lib/metrics/prometheus.ts'
-import { busySources, ownProcess } from '../metrics/sources.ts'
+import { busySources, code, ownProcess } from '../metrics/sources.ts'
 import { root } from './markdown.ts'
 
 const head = '| metric | kind | labels | meaning |\n| --- | --- | --- | --- |\n'
@@ -20,7 +20,7 @@ function rowsOfMetrics(): string[] {
   const reading = ownProcess(busySources()).read('start')
   const processes = [{ id: 'primary', pid: 1, responding: true, reading }]
   const parts = { processes, ended: { count: 0, reading: undefined } }
-  const text = renderPrometheus({ pid: 1, total: reading, parts }, [{ state: 'ready' }])
+  const text = renderPrometheus(code, { pid: 1, total: reading, parts }, [{ state: 'ready' }])
   return text.split('# HELP ').slice(1).map((family) => {
     const [help = '', type = '', sample = ''] = family.split('\n')
     const at = help.indexOf(' ')
