@@ -342,10 +342,7 @@ class Server implements App {
   async #load(): Promise<void> {
     const { registry, keptEvents, live } = this.#built
     const log = this.log('server')
-    if (this.#worker === undefined) {
-      log.info(startLine(this.#loaded, this.#code.digest))
-      for (const fault of this.#code.faults) log.warn(`the code of this server: ${fault}`)
-    }
+    if (this.#worker === undefined) log.info(startLine(this.#loaded, this.#code.digest))
     for (const warning of this.#announces ? this.#configurationWarnings() : []) this.log('config').warn(warning)
     if (this.#announces) this.#certificate?.report(log.warn)
     keptEvents?.restore()
@@ -535,6 +532,6 @@ class Server implements App {
     const { key, warnings: ofKey } = this.#appKey
     const ofKeys = this.#state.credentials.keySaved ? chooseAppKey({ ...config, app_key: key }).warnings : ofKey
     const ofNode = this.#options.warnsOfNode === false ? [] : nodeWarnings()
-    return [...warnings, ...this.#warningsOfValues, ...ofKeys, ...ofNode]
+    return [...warnings, ...this.#warningsOfValues, ...ofKeys, ...ofNode, ...this.#code.warnings]
   }
 }

@@ -36,7 +36,6 @@ export async function runPrimary(
   handleUncaught({ log: logs.module, config, closeLogs: () => logs.close() })
   const code = codeDigest()
   log.info(startLine(loaded, code.digest, `${count} workers, `))
-  for (const fault of code.faults) log.warn(`the code of this server: ${fault}`)
   for (const { module, level, message } of notes) logs.module(module)[level](message)
   const last = mark.takeLast()
   if (last !== undefined) log.warn(last)

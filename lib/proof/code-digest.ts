@@ -19,8 +19,8 @@ export interface CodeDigest {
   /** Of all files, 64 hexadecimal digits, as `tier1`. */
   readonly digest: string
   readonly tier1: string
-  /** What is not a plain, readable file, a sentence for each: normally empty. */
-  readonly faults: readonly string[]
+  /** A warning, if something is not a plain, readable file. */
+  readonly warnings: readonly string[]
 }
 
 /** The code of an installation, as it was read. */
@@ -46,7 +46,7 @@ let known: CodeDigest | undefined
 
 /**
  * Returns the digests of the code that this process runs, as its files were at the first call: one process has one
- * code, even if several servers run in it. Never throws: what cannot be read is among the faults.
+ * code, even if several servers run in it. Never throws: what cannot be read is a warning.
  */
 export function codeDigest(): CodeDigest {
   if (known !== undefined) return known
@@ -55,9 +55,17 @@ export function codeDigest(): CodeDigest {
     version,
     digest: digestOf(code),
     tier1: digestOf(code, (path) => tierOf(roomOf(path)) === 1),
-    faults: [...code.faults].map(([path, fault]) => `${path} ${fault}`),
+    warnings: codeWarnings(code),
   }
   return known
+}
+
+/** Returns the warning about code that is not made of plain, readable files: none or one. */
+export function codeWarnings({ faults }: Pick<Code, 'faults'>): readonly string[] {
+  const [first, ...more] = faults
+  if (first === undefined) return []
+  const others = more.length === 0 ? '' : `, and ${more.length} more: see svc digest`
+  return [`the code of this server: ${first.join(' ')}${others}`]
 }
 
 /**

@@ -220,8 +220,8 @@ describe('several processes', () => {
     for (let turn = 0; turn < 3; turn += 1) await two.ask('/same')
     const { pid, code, routes, processes = [], log } = (await one.json('/svc-status')) as Status
     assert.equal(pid, server.child.pid)
-    const { faults, ...own } = codeDigest()
-    assert.deepEqual([code, faults], [own, []])
+    const { warnings, ...own } = codeDigest()
+    assert.deepEqual([code, warnings], [own, []])
     assert.deepEqual((await two.json('/svc-status') as Status).code, code)
     assert.deepEqual(server.lines().filter((line) => line.includes(code.digest)), [server.lines()[0]])
     assert.deepEqual(routes.map(({ name, count: times }) => [name, times]), [['same', 4]])

@@ -10,6 +10,7 @@ import { loadConfig, parseConfig } from '../../lib/config/load.ts'
 import { inconsistencyWarnings, scryptRefused } from '../../lib/config/together.ts'
 import { UsedCodesFile } from '../../lib/control/used-codes-file.ts'
 import { nodeWarnings } from '../../lib/process/safe-node.ts'
+import { codeWarnings, readCode } from '../../lib/proof/code-digest.ts'
 import { listRefused } from '../../lib/nodes/membership.ts'
 import { credentialsDiffer, outOfSync } from '../../lib/nodes/node.ts'
 import { descriptorsShort } from '../../lib/composition/descriptor-guard.ts'
@@ -72,6 +73,7 @@ describe('docs/troubleshooting.md', () => {
       ...inconsistencyWarnings(parseConfig({ 'admin.allow': ['192.0.2.1'] }, '/')),
       ...inconsistencyWarnings(parseConfig({ 'admin.totp': 'A'.repeat(32), 'admin.secret': '0'.repeat(32) }, '/')),
       ...warningsOfUsedCodes(),
+      ...codeWarnings(readCode(temporaryFolder(), 'lib')),
       ...nodeWarnings('20.20.2'),
       ...nodeWarnings('22.0.0'),
       ...hiddenSecret(),

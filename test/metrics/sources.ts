@@ -67,7 +67,7 @@ export function busySources(): MetricSources {
 }
 
 /** The digests of some code. */
-export const code: CodeDigest = { version, digest: 'ab'.repeat(32), tier1: 'cd'.repeat(32), faults: [] }
+export const code: CodeDigest = { version, digest: 'ab'.repeat(32), tier1: 'cd'.repeat(32), warnings: [] }
 
 /** Metrics of a few routes, one with a name that needs escaping. */
 export function busyMetrics(): Metrics {

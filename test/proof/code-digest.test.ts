@@ -21,7 +21,7 @@ describe('the digest of the code', () => {
     assert.equal(codeDigest().digest, expected)
     const tierOne = `find ${tierOneRooms.map((room) => `${target}/${room}`).join(' ')} -type f | LC_ALL=C sort | xargs sha256sum | sha256sum`
     assert.equal(codeDigest().tier1, execFileSync('sh', ['-c', tierOne], { cwd: root, encoding: 'utf8' }).slice(0, 64))
-    assert.deepEqual([codeDigest().version, codeDigest().faults], [version, []])
+    assert.deepEqual([codeDigest().version, codeDigest().warnings], [version, []])
   })
 
   it('depends on paths and bytes alone: not on the folder, times, modes or order of creation', () => {
