@@ -1,7 +1,7 @@
 // Compiles lib/ to dist/, a file each. With --if-needed it succeeds without the compiler where Node runs TypeScript as it is.
 // Surprise: dist/built has the time at which the build began, so that a source changed meanwhile counts as newer.
 import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { dirname, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -10,6 +10,7 @@ const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
 const target = join(root, 'dist')
 const aside = join(root, `dist.${process.pid}`)
 const begun = new Date()
+const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 
 if (!existsSync(compiler)) {
   if (process.argv.includes('--if-needed') && process.features.typescript) {
@@ -30,5 +31,5 @@ if (status !== 0) {
 cpSync(join(root, 'lib'), aside, { recursive: true, filter: (path) => extname(path) !== '.ts' })
 rmSync(target, { recursive: true, force: true })
 renameSync(aside, target)
-writeFileSync(join(target, 'built'), `${process.versions.node}\n`)
+writeFileSync(join(target, 'built'), `${version}\n`)
 utimesSync(join(target, 'built'), begun, begun)
