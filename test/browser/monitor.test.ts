@@ -91,6 +91,8 @@ describe('the monitor', { concurrency: 3 }, () => {
     assert.deepEqual(drawn.map((path) => path.split('L').length), new Array<number>(16).fill(180))
     assert.equal(await page.evaluate(state), 'Live')
     assert.match(await page.text('#facts'), /^svc\/0\.1\.0 · prod · Node 20\.20\.2 · process 4242 · up 1 d 02 h$/)
+    assert.equal(await page.text('#code'), 'code abababababab')
+    assert.equal(await page.evaluate("document.getElementById('code').title"), `0.1.0, SHA-256 ${'ab'.repeat(32)}`)
     assert.match(await page.text('#tiles'), /Requests \/ s\s+180\s+Errors \/ s\s+180/)
     assert.deepEqual(page.errors, [])
   })
