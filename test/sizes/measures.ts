@@ -30,16 +30,16 @@ export function measure(checkout: string, loaded?: readonly string[]): Measure[]
   const all = linesOf(sources)
   const plain = loaded === undefined ? [] : sources.filter(({ path }) => loaded.includes(path))
   const measures: Measure[] = [
-    { what: 'files', value: sources.length, limit: 389, budget: 340 },
-    { what: 'lines', value: all, limit: 48_990, budget: 41_500 },
+    { what: 'files', value: sources.length, limit: 393, budget: 340 },
+    { what: 'lines', value: all, limit: 50_000, budget: 41_500 },
     { what: 'percent of the lines that are comments', value: Math.round((100 * sumOf(sources, commentLines)) / all) },
-    { what: 'exported names', value: sumOf(sources, (source) => exportedNames(source).length), limit: 1327, budget: 1150 },
+    { what: 'exported names', value: sumOf(sources, (source) => exportedNames(source).length), limit: 1365, budget: 1150 },
     { what: 'files outside a room', value: sources.filter(({ path }) => !path.includes('/')).length, limit: 4, budget: 4 },
     { what: 'lines of the longest function, nested ones apart', value: Math.max(...functions.map(({ ownLines }) => ownLines)), limit: 100, budget: 80 },
     {
       what: 'lines for several processes and machines',
       value: linesOf(sources.filter(({ path }) => distribution.test(path))),
-      limit: 6840,
+      limit: 6860,
       budget: 5700,
     },
     { what: 'lines of the least server', value: linesOf(sources.filter(({ path }) => !optional.test(path))), budget: 28_500 },
@@ -49,8 +49,8 @@ export function measure(checkout: string, loaded?: readonly string[]): Measure[]
   if (loaded === undefined) return measures
   return [
     ...measures,
-    { what: 'files that a plain start loads', value: plain.length, limit: 276, budget: 246 },
-    { what: 'lines that a plain start loads', value: linesOf(plain), limit: 33_270, budget: 28_500 },
+    { what: 'files that a plain start loads', value: plain.length, limit: 281, budget: 246 },
+    { what: 'lines that a plain start loads', value: linesOf(plain), limit: 33_830, budget: 28_500 },
   ]
 }
 
