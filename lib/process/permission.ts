@@ -32,8 +32,12 @@ export function dropPermissions(loaded: LoadedConfig, file: string | undefined, 
   for (const name of savedNames(file, loaded.config)) dropRight('fs.write', name)
 }
 
-/** Whether setup, a sign-in or other nodes may make credentials, which are then saved. */
+/**
+ * Whether setup, a sign-in or other nodes may make credentials, which are then saved, or a sign-in may use a recovery
+ * code, which is then removed.
+ */
 function mayStillSave({ config }: LoadedConfig): boolean {
   const keys = ['admin.user', 'admin.password', 'admin.secret'] as const
-  return config['admin.enabled'] && (keys.some((key) => config[key] === '') || config['shared.url'] !== '')
+  const hasCodes = config['admin.totp'] !== '' && config['admin.recovery_codes'].length > 0
+  return config['admin.enabled'] && (hasCodes || keys.some((key) => config[key] === '') || config['shared.url'] !== '')
 }

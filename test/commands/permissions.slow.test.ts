@@ -3,6 +3,10 @@ import assert from 'node:assert/strict'
 import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { makeRecoveryCodes } from '../../lib/access/recovery-codes.ts'
+import { makeTotpSecret } from '../../lib/access/totp.ts'
+import { loadConfig } from '../../lib/config/load.ts'
+import { saveConfig } from '../../lib/config/save.ts'
 import { testKey, writeFiles, type Files } from '../support/application.ts'
 import { makeCertificate } from '../support/certificate.ts'
 import { launch, optionsOfTarget, root, runLauncher, type Launched } from '../support/launch.ts'
@@ -415,6 +419,16 @@ function testDrops(): void {
     assert.deepEqual((await statusOf(visitor)).permission.dropped, ['child', 'fs.read', 'fs.write'])
     const { write } = (await attempts(second.url, files)) as { write: readonly string[] }
     assert.deepEqual(write, [denied, denied])
+    second.child.kill('SIGTERM')
+    await second.ended
+    const { codes, hashes } = makeRecoveryCodes()
+    saveConfig(join(cwd, 'svc.json'), { 'admin.totp': makeTotpSecret(), 'admin.recovery_codes': hashes })
+    const third = await startPrinted(t, cwd, { credentials })
+    const recovering = new Visitor(third.url)
+    await recovering.submit('/svc-login', '/svc-login', { user: 'ann', password, code: codes[0] ?? '' })
+    assert.deepEqual((await statusOf(recovering)).permission.dropped, ['child', 'fs.read'])
+    assert.deepEqual(loadConfig(join(cwd, 'svc.json')).config['admin.recovery_codes'], hashes.slice(1))
+    assert.ok(existsSync(join(cwd, '.cached', 'totp-used')))
   })
 }
 
