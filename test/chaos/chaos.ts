@@ -1,5 +1,5 @@
 /**
- * `npm run chaos [-- EVENTS SEED]`: 50,000 events to 300 clients with cursors, through nginx and three nodes with one
+ * `npm run kill -- chaos [EVENTS SEED]`: 50,000 events to 300 clients with cursors, through nginx and three nodes with one
  * Redis, while nodes are killed, stopped and started and Redis is paused, killed and replaced by its replica. Needs
  * Debian's packages `nginx-light` and `redis-server`. It ends with 1 and says what is wrong when anything acknowledged is
  * lost, doubled or out of order.

@@ -14,11 +14,12 @@ import { configTable } from '../../lib/config/table.ts'
 import { loadConfig } from '../../lib/config/load.ts'
 import { UsedCodesFile } from '../../lib/control/used-codes-file.ts'
 import { renderAudit } from '../support/audit-page.ts'
+import { renderTested } from '../support/tested-page.ts'
 import { assertCurrent } from '../support/current.ts'
 import { tokenize, type Token } from '../support/lexer.ts'
 import { tierOne } from '../sizes/measures.ts'
 import { writeFiles } from '../support/application.ts'
-import { readPage, tableBelow } from '../support/markdown.ts'
+import { codeOf, readPage, tableBelow } from '../support/markdown.ts'
 import { request } from '../support/request.ts'
 import { hasSqlite } from '../support/sqlite.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -147,8 +148,8 @@ describe('what Node does not document', () => {
 
 describe('docs/audit.md', () => {
   it('has a command that prints every import that is neither relative nor from Node: none', () => {
-    const command = /^(grep .*?)(\| grep -v.*?) *# prints nothing$/m.exec(readFileSync(join(root, 'docs/audit.md'), 'utf8'))
-    const [, all = '', rest = ''] = command ?? []
+    const commands = tableBelow(page, '## Claims, and how to check them').flatMap(([, cell = '']) => codeOf(cell))
+    const [, all = '', rest = ''] = /^(grep .*?)(\| grep -v.*)$/.exec(commands.find((one) => one.startsWith('grep')) ?? '') ?? []
     const print = (text: string): string => spawnSync('sh', ['-c', text], { cwd: root, encoding: 'utf8' }).stdout
     assert.ok(print(all).split('\n').length > 1000)
     assert.equal(print(all + rest), '')
@@ -159,6 +160,12 @@ describe('docs/audit.md', () => {
     const page = renderAudit()
     assert.match(page, /^[\d,]{6} lines to read first[^]*^Tier 2 has [\d,]+ lines with comments, tier 3, .* [\d,]+\./m)
     assertCurrent('audit.md', page)
+  })
+
+  it('has a page on tests whose numbers of lines, files and faults npm run docs writes', () => {
+    const tested = renderTested()
+    assert.match(tested, /^\| lines of the server, of its tests \| [\d,]{6} and [\d,]{6} \|[^]*^\| faults put into the code/m)
+    assertCurrent('tested.md', tested)
   })
 
   it('names every unusual place, and no other', () => {

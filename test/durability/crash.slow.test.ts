@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { CrashWorld, type KillKind } from './crash-world.ts'
 
-// `npm run crash` does the same 200 times.
+// `npm run kill -- crash` does the same 200 times.
 test('after kill -9 every file is whole, the next start works, and nothing acknowledged is gone', async (t) => {
   const world = new CrashWorld(t, temporaryFolder(), 1)
   const kinds: readonly KillKind[] = ['setup', 'serve', 'passwd', 'serve', 'serve', 'setup']

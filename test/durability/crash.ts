@@ -1,5 +1,5 @@
 /**
- * `npm run crash [kills] [seed]`: kills a server with SIGKILL at random moments, 200 unless told otherwise, and looks each
+ * `npm run kill -- crash [kills] [seed]`: kills a server with SIGKILL at random moments, 200 unless told otherwise, and looks each
  * time whether every file is whole, the next start works, and nothing that was acknowledged is gone.
  */
 import { mkdtempSync, rmSync } from 'node:fs'

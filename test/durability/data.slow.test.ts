@@ -1,4 +1,4 @@
-// Jobs and durable events of a server that is killed: `npm run crash-data` does it more often.
+// Jobs and durable events of a server that is killed: `npm run kill -- data` does it more often.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { applicationFolder } from '../support/application-folder.ts'

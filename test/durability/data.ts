@@ -1,5 +1,5 @@
 /**
- * `npm run crash-data [jobs|events] [kills] [count] [processes] [nodes] [seed]`: kills a server, 200 times unless told
+ * `npm run kill -- data [jobs|events] [kills] [count] [processes] [nodes] [seed]`: kills a server, 200 times unless told
  * otherwise, while 50,000 jobs or events of a durable channel pass, and counts those that were lost or came twice. With
  * nodes, these and their Redis are killed in turn.
  */

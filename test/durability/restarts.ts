@@ -1,5 +1,5 @@
 /**
- * `npm run restarts [-- EVENTS RESTARTS]`: restarts a server under load, 20 times during 100,000 events unless told
+ * `npm run kill -- restarts [EVENTS RESTARTS]`: restarts a server under load, 20 times during 100,000 events unless told
  * otherwise, and says whether a client was told of a gap, and which events were lost or came twice.
  */
 import { runRestarts } from './restarts-world.ts'

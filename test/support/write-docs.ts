@@ -7,6 +7,7 @@ import { renderErrors } from './errors-page.ts'
 import { renderJobSchema } from './job-schema.ts'
 import { renderRouteSchema } from './route-schema.ts'
 import { renderMiddlewareSchema, renderSchema } from './schema.ts'
+import { renderTested } from './tested-page.ts'
 
 const pages = [
   ['admin.md', renderAdmin],
@@ -17,6 +18,7 @@ const pages = [
   ['schemas/middleware.schema.json', renderMiddlewareSchema],
   ['schemas/routes.schema.json', renderRouteSchema],
   ['svc.schema.json', renderSchema],
+  ['tested.md', renderTested],
 ] as const
 
 for (const [name, render] of pages) {
