@@ -38,6 +38,7 @@ import { schemasOf } from '../validation/action.ts'
 import { Schema } from '../validation/fields.ts'
 import { ViewError } from '../views/template.ts'
 import { DeadAddresses } from './dead-addresses.ts'
+import { serverFolder } from './server-folder.ts'
 import { exitStatus, isFileError, textOfFileError } from '../process/process.ts'
 
 const columns = ['name', 'method', 'url', 'middleware', 'action'] as const
@@ -173,7 +174,8 @@ async function inspect(
   const found = await application.inspect()
   const problems = describeAll([...found.problems, ...found.broken, ...found.incomplete], Infinity)
   const notes = describeAll(found.notes)
-  const others = new Set(foldersWithoutViews.map((key) => resolve(loaded.folder, config[key])))
+  const ofServer = ['lib', 'dist'].map((name) => join(serverFolder, name)) // The demo's application is around them.
+  const others = new Set([...foldersWithoutViews.map((key) => resolve(loaded.folder, config[key])), ...ofServer])
   if (!existsSync(root)) problems.push(`paths.root: ${root} does not exist`)
   problems.push(...found.routes.flatMap(missingParameters))
   const withoutData = (error: Error): unknown => problems.push(error.message)

@@ -123,6 +123,11 @@ test('reports a missing root', async (t) => {
   assert.deepEqual([status, stderr], [78, `problem: paths.root: ${join(cwd, 'nowhere')} does not exist\n`])
 })
 
+test('finds no problem in the demo, around which the server has views of its own', async (t) => {
+  const { status, stderr } = await runLauncher(t, ['check', '--env', 'dev'], { cwd: root })
+  assert.deepEqual([status, stderr.includes('problem')], [0, false], stderr)
+})
+
 test('checks the other views if a folder cannot be read, and names it', async (t) => {
   const cwd = applicationFolder({ 'z.html': '\n@if\n' })
   // The inner folder has a longer path than Linux allows, so that not even the superuser can read it.
