@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { nodeWarnings } from '../../lib/process/safe-node.ts'
-import { runLauncher as runWhole } from '../support/launch.ts'
+import { root, runLauncher as runWhole } from '../support/launch.ts'
 import { applicationFolder } from '../support/application-folder.ts'
 import { printedWithoutNode } from '../support/node-warnings.ts'
 
