@@ -4,6 +4,9 @@
  */
 import { resolve } from 'node:path'
 import type { SetupApp } from 'svc'
+import { hasAdminCookie } from './access/cookie.ts'
+import type { AdminCredentials } from './access/credentials.ts'
+import { Maintenance } from './application/maintenance.ts'
 import { openStaticFiles } from './application/static-files.ts'
 import type { Change } from './base/ports.ts'
 import { startLine } from './base/version.ts'
@@ -171,6 +174,7 @@ class Server implements App {
   readonly #usedCodesFile: UsedCodesFile
   readonly #built: ApplicationParts
   readonly #dev: Dev | undefined
+  readonly #maintenance: Maintenance
   readonly #serving: Serving
   readonly #stop: ReturnType<typeof createStop>
   readonly #own: ThisProcess
@@ -220,9 +224,13 @@ class Server implements App {
     this.#dev = this.#createDev(rooms)
     life.atStop(() => this.#dev?.stop())
     const metrics = new Metrics()
+    this.#maintenance = this.#createMaintenance()
     const certificates = this.#certificate?.current
     const shared = { loaded, logs: this.#logs, life, built, worker, metrics }
-    const parts = createServingParts({ ...shared, staticFiles, certificates, warnsOfNode: this.#announces })
+    const parts = createServingParts({
+      ...{ ...shared, staticFiles, certificates, warnsOfNode: this.#announces },
+      maintenance: this.#maintenance,
+    })
     this.#serving = createServing(config, this.#dev?.wrap(parts) ?? parts)
     this.#stop = this.#createStop()
     const { application } = built
@@ -242,6 +250,7 @@ class Server implements App {
     this.#folders = this.#watchFolders()
     this.#collectWarnings()
     life.atEnd(() => this.#folders.close())
+    life.atEnd(() => this.#maintenance.close())
     life.atEnd(() => this.#certificate?.close())
   }
 
@@ -361,6 +370,7 @@ class Server implements App {
     await this.#loadApplication(this.#worker?.state ?? this.#node?.state ?? initialState)
     await this.#built.data.ready()
     await this.#folders.start()
+    await this.#maintenance.start()
     await this.#node?.join()
     if (this.#worker === undefined) await this.#dev?.watch(this.control)
     await this.#worker?.beforeListening(this.faults())
@@ -393,7 +403,7 @@ class Server implements App {
 
   // ---- the parts, in order of creation ----
 
-  #path(key: 'paths.cache' | 'paths.root' | 'paths.routes' | 'paths.errors' | 'paths.log' | 'paths.temp'): string {
+  #path(key: keyof LoadedConfig['config'] & `paths.${string}`): string {
     return resolve(this.#loaded.folder, this.#loaded.config[key])
   }
 
@@ -439,6 +449,19 @@ class Server implements App {
     const { configFile, watch = false } = this.#options
     const watches = watch && config['dev.watch']
     return new dev.Dev({ loaded: this.#loaded, configFile, built: this.#built, log: this.log('server'), watches })
+  }
+
+  #createMaintenance(): Maintenance {
+    const { config } = this.#loaded
+    const credentials = (): AdminCredentials => this.#state.credentials.current
+    return new Maintenance({
+      file: this.#path('paths.maintenance'),
+      isAdmin: (ctx) => hasAdminCookie(ctx, { config, credentials }, Date.now()),
+      onChange: (isOn) => {
+        if (this.#announces) this.log('server').info(isOn ? 'maintenance begins' : 'maintenance ends')
+        if (isOn) this.#serving.requests.restPool.endPolls()
+      },
+    })
   }
 
   #createStop(): ReturnType<typeof createStop> {
@@ -521,7 +544,7 @@ class Server implements App {
     const nodes = this.#worker?.nodes ?? this.#node
     life.warns(() => this.#configurationWarnings())
     life.warns(() => [...(this.#certificate?.warnings() ?? []), ...this.#folders.warnings()])
-    life.warns(() => this.#usedCodesFile.warnings())
+    life.warns(() => [...this.#usedCodesFile.warnings(), ...this.#maintenance.warnings()])
     life.warns(() => [...application.warnings, ...limits.warnings(), ...this.#serving.listener.warnings()])
     life.warns(() => [...(this.#shared?.warnings() ?? []), ...(nodes?.warnings() ?? []), ...this.#logs.problems()])
     if (nodes !== undefined) life.needs(() => nodes.isReady)

@@ -139,7 +139,8 @@ function readGrants(loaded: LoadedConfig, file: string, written: Grants): Grants
   const folders = keys.flatMap((key) => (config[key] === '' ? [] : [resolve(folder, config[key])]))
   const references = referencesIn(config.settings).filter(({ kind }) => kind === 'file')
   const ofSettings = references.map(({ name }) => String(name))
-  const named = [config['server.tls.cert'], config['server.tls.key'], keyFileOf(loaded), ...ofSettings]
+  const ofTls = [config['server.tls.cert'], config['server.tls.key']]
+  const named = [...ofTls, config['paths.maintenance'], keyFileOf(loaded), ...ofSettings]
   const { CREDENTIALS_DIRECTORY: credentials = '' } = process.env
   const server = serverGrants()
   return {

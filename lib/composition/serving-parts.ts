@@ -2,6 +2,7 @@
 import { resolve } from 'node:path'
 import { createPanelFilter } from '../access/allow-list.ts'
 import { createErrorPages } from '../application/error-pages.ts'
+import type { Maintenance } from '../application/maintenance.ts'
 import type { Worker } from '../cluster/joining.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { createFileMover } from '../files/move-file.ts'
@@ -25,6 +26,7 @@ interface Sources extends Pick<ServingParts, 'staticFiles' | 'certificates' | 'w
   readonly logs: Logs
   readonly metrics: Metrics
   readonly worker: Worker | undefined
+  readonly maintenance: Maintenance
 }
 
 /** Creates the parts, including the context class with the members of every feature. */
@@ -49,12 +51,15 @@ export function createServingParts({ loaded, built, logs, metrics, worker, ...re
       explainJson,
     },
   )
+  const { maintenance } = rest
+  const errorPages = createErrorPages(inFolder('paths.errors'), inFolder('paths.root'), views, logs.module('error'))
   const { 'app.env': environment, 'server.allowed_hosts': allowedHosts } = config
   return {
     ...rest,
     // Only where no other site can have sent the request (DNS rebinding). A disallowed Host is refused before this.
     showsDetails: ({ host }) => environment === 'dev' && (allowedHosts.length > 0 || isLoopbackHost(host)),
-    pageForError: createErrorPages(inFolder('paths.errors'), inFolder('paths.root'), views, logs.module('error')),
+    pageForError: (ctx, error, detail) =>
+      error === maintenance.refusal ? maintenance.page(ctx) : errorPages(ctx, error, detail),
     registry,
     ContextClass,
     headersWithoutRoute: protection.headersWithoutRoute,

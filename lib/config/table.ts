@@ -216,6 +216,10 @@ export const configTable = {
     kind: 'string', default: 'routes/errors', check: checkPath,
     meaning: 'Views for error pages; inside `paths.root`. It may be missing.',
   },
+  'paths.maintenance': {
+    kind: 'string', default: 'maintenance.html', check: checkPath,
+    meaning: 'While this file exists, [visitors get it](operations.md#maintenance) in place of the application.',
+  },
   'paths.cache': {
     kind: 'string', default: '.cached', check: checkPath,
     meaning: 'Files that the server can recreate, such as compiled views.',

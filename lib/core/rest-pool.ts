@@ -159,6 +159,12 @@ export class RestPool implements Parking {
     if (parked.state !== 'over') this.end(parked, 'left')
   }
 
+  /** Ends every long poll without an event, within a few turns of the event loop. */
+  endPolls(): void {
+    for (const parked of this.#held) if (parked.kind === 'longpoll') parked.deadlineAt = -Infinity
+    setImmediate(() => this.#sweep())
+  }
+
   /** Ends every wait within a few turns of the event loop, including later ones. */
   stop(): void {
     this.#stopping = true

@@ -43,8 +43,18 @@ import { TurnEnd } from './turn-end.ts'
 
 /** Finds static files. */
 interface StaticFilesPort {
-  /** Returns the reply for a static file; undefined if there is no such file. May throw HttpError, like an action. */
-  find(ctx: CoreContext): MaybePromise<StreamReply | undefined>
+  /**
+   * Returns the reply for a static file; undefined if there is no such file. May throw HttpError, like an action.
+   * @param usesFallback whether the page of a single-page application answers for a missing file; default: true
+   */
+  find(ctx: CoreContext, usesFallback?: boolean): MaybePromise<StreamReply | undefined>
+}
+
+/** Closes the application for a while. */
+interface MaintenancePort {
+  readonly refusal: HttpError
+  /** Whether the application is closed to the client of a request. */
+  keepsOut(ctx: CoreContext): boolean
 }
 
 /** The parts of a server. */
@@ -68,6 +78,7 @@ export interface ServerParts {
   readonly headersWithoutRoute?: (ctx: CoreContext) => void
   /** Whether a path must not exist for the client of a request; undefined: no path is hidden. */
   readonly hides?: ((ctx: CoreContext) => boolean) | undefined
+  readonly maintenance?: MaintenancePort | undefined
   /** Returns the reply to a CORS preflight; undefined for any other OPTIONS. */
   readonly preflight?: (ctx: CoreContext) => BodyReply | undefined
 }
@@ -185,6 +196,8 @@ export class RequestServer {
       if (ctx.flaw !== undefined) throw ctx.flaw
       this.#parts.checkHost(ctx)
       if (this.#parts.hides?.(ctx) === true) return this.#hide(ctx)
+      const { maintenance } = this.#parts
+      if (maintenance?.keepsOut(ctx) === true) return this.#answerInMaintenance(ctx, maintenance)
       const preflight = ctx.method === 'OPTIONS' ? this.#parts.preflight?.(ctx) : undefined
       if (preflight !== undefined) return this.#settle(ctx, preflight)
       const match = this.#parts.registry.find(ctx.method, ctx.path)
@@ -231,17 +244,29 @@ export class RequestServer {
       ctx.setHeader('Allow', allow)
       return this.#settle(ctx, emptyReply)
     }
-    const found = this.#parts.staticFiles?.find(ctx)
-    if (!(found instanceof Promise)) return this.#answerStatic(ctx, found)
-    found.then(
-      (reply) => this.#answerStatic(ctx, reply),
-      (error: unknown) => this.#fail(ctx, error),
-    )
+    this.#answerStatic(ctx, this.#parts.staticFiles?.find(ctx), () => notFound(ctx.path))
   }
 
-  #answerStatic(ctx: CoreContext, reply: StreamReply | undefined): void {
-    if (reply === undefined) this.#fail(ctx, notFound(ctx.path))
-    else this.#settle(ctx, reply)
+  /** Answers with a static file, where no route has its path, else with the page of maintenance. */
+  #answerInMaintenance(ctx: CoreContext, { refusal }: MaintenancePort): void {
+    const { registry, staticFiles, headersWithoutRoute } = this.#parts
+    headersWithoutRoute?.(ctx)
+    ctx.formatOfPrefix = registry.errorFormatOf(ctx.path)
+    const isOfRoute = registry.allowed(ctx.path).length > 0
+    this.#answerStatic(ctx, isOfRoute ? undefined : staticFiles?.find(ctx, false), () => refusal)
+  }
+
+  #answerStatic(
+    ctx: CoreContext,
+    found: MaybePromise<StreamReply | undefined>,
+    missing: () => HttpError | Refusal,
+  ): void {
+    const answer = (reply: StreamReply | undefined): void => {
+      if (reply === undefined) this.#fail(ctx, missing())
+      else this.#settle(ctx, reply)
+    }
+    if (!(found instanceof Promise)) return answer(found)
+    found.then(answer, (error: unknown) => this.#fail(ctx, error))
   }
 
   #runAsWorker(ctx: CoreContext): void {
@@ -405,7 +430,7 @@ const cutResponse = 'the connection closed before the whole response was sent'
 const unknownExpectation = new HttpError(417, 'expectation_failed', 'Expect must be 100-continue')
 
 /** Errors that other code logs at most once a second, instead of for each request. */
-const loggedElsewhere: ReadonlySet<string> = new Set<ErrorCode>(['overloaded', 'shared_away'])
+const loggedElsewhere: ReadonlySet<string> = new Set<ErrorCode>(['overloaded', 'shared_away', 'maintenance'])
 
 function methodNotAllowed(ctx: CoreContext, allow: string): Refusal {
   return new Refusal(405, 'method_not_allowed', `${ctx.path} takes ${allow}, not ${ctx.method}`, { Allow: allow })

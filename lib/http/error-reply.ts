@@ -177,6 +177,7 @@ function adviceFor(status: number, code = ''): string {
   if (code === 'shared_away') {
     return '<p>A service that this page needs cannot be reached at the moment. Please try again soon.</p>'
   }
+  if (code === 'maintenance') return '<p>This site is in maintenance. Please come back later.</p>'
   if (status === 503) return '<p>The server is busy or is being stopped. Please try again in a moment.</p>'
   return status >= 500 ? '<p>Something went wrong on the server. Its log has the details.</p>' : ''
 }

@@ -52,6 +52,7 @@ export const errorCodes = {
   overloaded:
     'Every worker is busy and the queue is full, or the limit of WebSockets is reached; `Retry-After` says when to '
     + 'try again.',
+  maintenance: 'The application is in maintenance: `paths.maintenance` exists. `Retry-After` says when to try again.',
   shared_away:
     'The engine that the processes share (`shared.url`) cannot be reached or is read-only; `Retry-After` says when '
     + 'to try again.',

@@ -113,10 +113,11 @@ export class StaticFiles {
   /**
    * Finds the reply, synchronously if the file is in memory: 200, 206, 301 for a folder without its trailing slash, 304
    * or 412, and 204 for OPTIONS; undefined when the path names no served file and there is no fallback.
+   * @param usesFallback whether the fallback answers where there is no file
    * @throws HttpError 400 `bad_path_encoding`, 405 `method_not_allowed`, 416 `range_not_satisfiable`, 500
    *   `internal_error` for a file that exists but cannot be read
    */
-  find(request: StaticRequest): MaybePromise<StreamReply | undefined> {
+  find(request: StaticRequest, usesFallback = true): MaybePromise<StreamReply | undefined> {
     const isRead = request.method === 'GET' || request.method === 'HEAD'
     const path = staticPath(request.path)
     if (!isRead) {
@@ -124,7 +125,7 @@ export class StaticFiles {
       return this.#answerMethod(request, nameOf(path)).catch((error: unknown) => notRead(request, error))
     }
     const found = path === undefined ? undefined : this.#tryToFind(request, path)
-    return after(found, (reply) => reply ?? this.#findFallback(request))
+    return usesFallback ? after(found, (reply) => reply ?? this.#findFallback(request)) : found
   }
 
   #tryToFind(request: StaticRequest, path: string): MaybePromise<StreamReply | undefined> {

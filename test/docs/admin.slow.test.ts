@@ -16,7 +16,7 @@ import { credentialsDiffer, outOfSync } from '../../lib/nodes/node.ts'
 import { descriptorsShort } from '../../lib/composition/descriptor-guard.ts'
 import { doesNotServe } from '../../lib/cluster/supervisor.ts'
 import { messagesMissing } from '../../lib/nodes/shared.ts'
-import { startApplication, writeFiles } from '../support/application.ts'
+import { startApplication, writeFiles, type Files } from '../support/application.ts'
 import { makeCertificate } from '../support/certificate.ts'
 import { runCurlLines } from '../support/curl.ts'
 import { codeOf, readPage, tableBelow } from '../support/markdown.ts'
@@ -73,6 +73,7 @@ describe('docs/troubleshooting.md', () => {
       ...inconsistencyWarnings(parseConfig({ 'admin.allow': ['192.0.2.1'] }, '/')),
       ...inconsistencyWarnings(parseConfig({ 'admin.totp': 'A'.repeat(32), 'admin.secret': '0'.repeat(32) }, '/')),
       ...warningsOfUsedCodes(),
+      ...(await warningsOfMaintenance(t)),
       ...codeWarnings(readCode(temporaryFolder(), 'lib')),
       ...nodeWarnings('20.20.2'),
       ...nodeWarnings('22.0.0'),
@@ -88,6 +89,20 @@ describe('docs/troubleshooting.md', () => {
     assert.ok(!rows.some(({ pattern }) => pattern.test('a text that is no warning')))
   })
 })
+
+/** The warnings about files of maintenance: a page, a folder, one that is too large, one without a name that exists. */
+async function warningsOfMaintenance(t: TestContext): Promise<readonly string[]> {
+  const all = async (files: Files, config: Readonly<Record<string, unknown>> = {}): Promise<readonly string[]> =>
+    (await startApplication(t, files, config)).app.warnings()
+  const long = { 'paths.maintenance': 'x'.repeat(300) }
+  return [
+    ...(await all({ 'maintenance.html': 'page' })),
+    ...(await all({ 'maintenance.html/file': '' })),
+    ...(await all({ 'maintenance.html': 'x'.repeat(2 ** 20 + 1) })),
+    ...(await all({}, long)),
+    'paths.maintenance: /srv/svc/maintenance.html cannot be read, so visitors get a built-in page: of a reason',
+  ]
+}
 
 /** The warning about a file that is in the way of `totp-used`. */
 function warningsOfUsedCodes(): readonly string[] {
