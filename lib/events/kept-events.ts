@@ -126,7 +126,8 @@ function sourceIn(value: unknown): KeptSource | undefined {
   if (!isObject(value) || !isObject(value['limits']) || !Array.isArray(value['events'])) return undefined
   const { kind, name, limits: { maxEvents, maxAgeMs }, lastId, events } = value
   const isSource = (kind === 'channel' || kind === 'queue') && typeof name === 'string' && isFrom(lastId, 0)
-  const isLimited = isFrom(maxEvents, 1) && (maxAgeMs === null || (typeof maxAgeMs === 'number' && maxAgeMs > 0))
+  // The age is 0 before the first event, and null stands for Infinity.
+  const isLimited = isFrom(maxEvents, 1) && (maxAgeMs === null || (typeof maxAgeMs === 'number' && maxAgeMs >= 0))
   if (!isSource || !isLimited || !events.every(isEvent)) return undefined
   return { kind, name, limits: { maxEvents, maxAgeMs: maxAgeMs ?? Infinity }, lastId, events }
 }

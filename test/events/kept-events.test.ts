@@ -50,6 +50,20 @@ describe('a planned restart', () => {
     assert.deepEqual(await poll(third, id + 2), { events: [{ id: id + 3, data: 4 }], last_id: id + 3 })
   })
 
+  it('keeps the others when a channel was followed, and a queue was polled, that had no event', async (t) => {
+    const first = await startApplication(t, {
+      ...files,
+      'routes/b.json': [{ name: 'quiet', url: '/quiet', action: 'b.mjs' }],
+      'b.mjs': "export default (ctx) => ctx.longPoll(ctx.channel('quiet'), { timeout_s: 0 })",
+    })
+    await request(`${first.url}/quiet`)
+    assert.equal(await job(first), null)
+    const id = Number(first.app.channel('news').publish(1))
+    const second = await restart(t, first)
+    assert.deepEqual(await poll(second, id - 1), { events: [{ id, data: 1 }], last_id: id })
+    assert.doesNotMatch(second.lines().join('\n'), /Cannot restore/)
+  })
+
   it('keeps events that never expire', async (t) => {
     const first = await startApplication(t, files)
     const id = Number(first.app.channel('news', { age_s: Infinity }).publish(1))
