@@ -170,9 +170,9 @@ export function createSignIn(port: AccessPort, options: SignInOptions) {
    * @param result of the code, if the password was right
    */
   async function failed(ctx: CoreContext, result?: 'wrong' | 'used'): Promise<number> {
-    const what = result === undefined ? 'failed login' : 'failed login with the right password'
+    const what = result === undefined ? 'failed login' : `failed login with the right password and a ${result} code`
     // The name is not logged: it may be the password in the wrong field.
-    port.audit(ctx, what, { failed: true, ...(result && { detail: `${result} code` }) })
+    port.audit(ctx, what, { failed: true })
     const [seconds] = await Promise.all([throttle.failed(ctx.ip), result && codes.failed()])
     return seconds
   }

@@ -175,7 +175,12 @@ function readServerWord(word: ServerWord, values: Values, path: string, rest: re
     if (path === '') throw new UsageError('backup needs the file to make: svc backup FILE')
     return { word, target: path, config, overrides }
   }
-  if (word === 'audit') return { word, files: rest, head, config, overrides }
+  if (word === 'audit') {
+    if (head !== undefined && !/^[0-9a-f]{64}$/i.test(head)) {
+      throw new UsageError('--head must be the mac of a record, 64 hexadecimal digits')
+    }
+    return { word, files: rest, head: head?.toLowerCase(), config, overrides }
+  }
   if (word === 'passwd') return { word, totp, config, overrides }
   if (word === 'types') return { word, checks: check, config, overrides }
   return word === 'openapi' ? { word, out, config, overrides } : { word, config, overrides }

@@ -13,7 +13,7 @@ import { exitStatus, isFileError, textOfFileError } from '../process/process.ts'
 interface AuditOptions {
   /** The files; none: those in `paths.log`. Their order does not matter. */
   readonly files: readonly string[]
-  /** The `mac` of a record that must be there, as noted earlier. */
+  /** The `mac` of a record that must be there, as noted earlier, in lower case. */
   readonly head: string | undefined
 }
 
@@ -51,7 +51,7 @@ export async function audit(
     const paths = files.length > 0 ? files.map((file) => resolve(file)) : auditFiles(logFolder).map(({ path }) => path)
     const check = new AuditCheck(new AuditChain(auditKeysOf(config, chosen).keys), head, streams.problem)
     for (const path of await inOrder(paths)) await check.file(path)
-    streams.out(check.end(logFolder))
+    streams.out(check.end(files.length > 0 ? files.join(', ') : logFolder))
     return exitStatus.ok
   } catch (error) {
     if (isFileError(error)) {
@@ -77,7 +77,8 @@ class AuditCheck {
   #last: Link | undefined
   #count = 0
   #lost = 0
-  #hasHead = false
+  /** The number of the record with the wanted head, and whether it follows another. */
+  #found: { readonly seq: number; readonly isProven: boolean } | undefined
 
   constructor(chain: AuditChain, head: string | undefined, note: (text: string) => void) {
     this.#chain = chain
@@ -98,12 +99,15 @@ class AuditCheck {
     }
   }
 
-  /** Returns the result. @throws ChainError if there is no record, or not the head */
-  end(folder: string): string {
+  /** Returns the result. @param read what was read @throws ChainError if there is no record, or not the head */
+  end(read: string): string {
     const [first, last] = [this.#first, this.#last]
-    if (first === undefined || last === undefined) throw new ChainError(`There is no record in ${folder}`)
-    if (this.#head !== undefined && !this.#hasHead) {
+    if (first === undefined || last === undefined) throw new ChainError(`There is no record in ${read}`)
+    if (this.#head !== undefined && this.#found === undefined) {
       throw new ChainError(`No record has the mac ${this.#head}: the last records, or files, are missing`)
+    }
+    if (this.#found?.isProven === false && last.seq === this.#found.seq) {
+      throw new ChainError(`Record ${last.seq} has this mac, but nothing proves it: there is no other record`)
     }
     if (this.#lost > 0) this.#note(`Records that were never written, as on a full disk: ${this.#lost}\n`)
     return `${this.#count} records follow each other, from ${first.seq} to ${last.seq}\nhead ${last.mac}\n`
@@ -111,14 +115,15 @@ class AuditCheck {
 
   #record(record: ChainedLine, place: string): void {
     const before = this.#last ?? beforeFirst
-    if (this.#chain.follows(record, before)) this.#lost += record.seq - before.seq - 1
+    const isProven = this.#chain.follows(record, before)
+    if (isProven) this.#lost += record.seq - before.seq - 1
     else if (this.#last === undefined && record.seq > 1) {
       this.#note(`${place}: record ${record.seq} is the first, so nothing proves it and those before it\n`)
     } else throw new ChainError(this.#problemOf(record, place))
     this.#first ??= record
     this.#last = record
     this.#count += 1
-    this.#hasHead ||= record.mac === this.#head
+    if (record.mac === this.#head) this.#found = { seq: record.seq, isProven }
   }
 
   #problemOf(record: ChainedLine, place: string): string {

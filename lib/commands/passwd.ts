@@ -8,12 +8,13 @@
  * With `--totp` it also makes a second factor, and prints its secret and recovery codes, once. Without, the second
  * factor stays as it is.
  */
+import { isUtf8 } from 'node:buffer'
 import { chownSync, existsSync, statSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
-import { text } from 'node:stream/consumers'
+import { buffer } from 'node:stream/consumers'
 import { credentialsOf, settingsOf } from '../access/credential-store.ts'
 import { checkSetup, makeCredentials, type SetupInput } from '../access/credentials.ts'
 import { makeRecoveryCodes } from '../access/recovery-codes.ts'
@@ -75,7 +76,8 @@ export async function passwd(
     return exitStatus.config
   }
   const { input } = streams
-  const answers = input.isTTY === true ? await promptUntilValid(input, streams.problem) : readAnswers(await text(input))
+  const isTerminal = input.isTTY === true
+  const answers = isTerminal ? await promptUntilValid(input, streams.problem) : readAnswers(await buffer(input))
   if (typeof answers === 'string') {
     streams.problem(`${answers}\n`)
     return exitStatus.usage
@@ -204,8 +206,9 @@ async function promptUntilValid(
 }
 
 /** Returns the answers in three lines, or a message with the problem. */
-function readAnswers(lines: string): SetupInput | string {
-  const [user, password, password2, ...rest] = lines.replace(/\r?\n$/, '').split(/\r?\n/)
+function readAnswers(bytes: Buffer): SetupInput | string {
+  if (!isUtf8(bytes)) return 'Standard input must be UTF-8'
+  const [user, password, password2, ...rest] = bytes.toString().replace(/\r?\n$/, '').split(/\r?\n/)
   if (user === undefined || password === undefined || password2 === undefined || rest.some((line) => line !== '')) {
     return notThreeLines
   }

@@ -71,9 +71,9 @@ export function assembleConfig(files: readonly unknown[], overrides: Partial<Con
     problems.push({ text, path: layers[layer]?.found.get('access_log.file')?.path, layer })
   }
   for (const key of ['log.file', 'access_log.file'] as const) {
-    if (config[key] !== 'audit.log') continue
+    if (!config[key].startsWith('audit.log')) continue
     const layer = layers.findLastIndex(({ found }) => found.has(key))
-    const text = `${key} must not be "audit.log": changes are recorded there`
+    const text = `${key} must not begin with "audit.log", where changes are recorded: it is "${config[key]}"`
     problems.push({ text, path: layers[layer]?.found.get(key)?.path, layer })
   }
   const fileLayers = layers.slice(0, -1)

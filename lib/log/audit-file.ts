@@ -3,14 +3,15 @@
  * for example because the disk is full, leaves the chain whole.
  *
  * The chain goes on from the last record in the folder: over restarts, and when logrotate has moved the file away.
- * `svc passwd` appends to the file while the server runs, so what others have appended is read before each record.
+ * `svc passwd` appends to the file while the server runs, so what others have appended is read before each record;
+ * after the file was opened again, that is searched for behind the last own record.
  */
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { reasonOf } from '../base/reason.ts'
 import { beforeFirst, chainedLineOf, type AuditChain, type Link } from './audit-chain.ts'
-import { LogFile, type FileSystem, type LogReports, type LogTarget } from './log-file.ts'
+import { codeOf, LogFile, type FileSystem, type LogReports, type LogTarget } from './log-file.ts'
 
 /** The name of the file in `paths.log`. */
 export const auditFile = 'audit.log'
@@ -40,7 +41,8 @@ interface Pending {
 }
 
 const lineFeed = 10
-/** The most bytes at the end of a file that are read to find the last record. */
+/** The bytes at the end of a file that are read to find the last record: usually, and where those have none. */
+const usualTailBytes = 2 ** 16
 const maxTailBytes = 2 ** 24
 /** The most bytes of a compressed file that are read for the same purpose. */
 const maxUnpackedBytes = 2 ** 27
@@ -57,6 +59,8 @@ export class AuditFile implements LogTarget {
   #last: Link | undefined
   #pending: Pending | undefined
   #lostBefore = 0
+  /** Whether the file was opened again, so that others may have written to it unnoticed. */
+  #isBehind = false
 
   /** @param folder `paths.log`, absolute */
   constructor(folder: string, parts: AuditFileParts) {
@@ -78,6 +82,7 @@ export class AuditFile implements LogTarget {
   reopen(): void {
     this.#file.reopen()
     this.#pending = undefined
+    this.#isBehind = true
   }
 
   /** Writes one line. If it fails in the middle of it, the next call writes the rest. */
@@ -100,6 +105,7 @@ export class AuditFile implements LogTarget {
   close(): void {
     this.#file.close()
     this.#pending = undefined
+    this.#isBehind = true
   }
 
   #writePart(pending: Pending): number {
@@ -113,7 +119,8 @@ export class AuditFile implements LogTarget {
 
   #chained(record: string): Pending {
     if (this.#last === undefined) this.#last = this.#parts.isLasting ? this.#lastOfFiles() : beforeFirst
-    else this.#readOthers()
+    else this.#followOthers()
+    this.#isBehind = false
     const lost = this.lost()
     const before = this.head
     const { line, ...link } = this.#parts.chain.line(record, before.seq + 1 + lost - this.#lostBefore, before)
@@ -121,9 +128,14 @@ export class AuditFile implements LogTarget {
   }
 
   /** Continues after records that other programs with the key have appended. */
-  #readOthers(): void {
-    for (const line of linesOf(this.#file.readAppended())) {
+  #followOthers(): void {
+    const appended = linesOf(this.#file.readAppended())
+    const lines = this.#isBehind ? linesOf(tailOf(this.path, maxTailBytes, this.#parts.fileSystem)) : appended
+    const { seq, mac } = this.head
+    const own = this.#isBehind ? lines.findIndex((line) => line.startsWith(`{"seq":${seq},`) && line.includes(mac)) : -1
+    for (const line of lines.slice(own + 1)) {
       const record = chainedLineOf(line)
+      if (record === undefined && isHalfRecord(line)) continue
       if (record === undefined || !this.#parts.chain.follows(record, this.head)) {
         const problem = `${this.path}: another program has appended a line that does not follow record ${this.head.seq}`
         return this.#parts.report('warn', `${problem}. Check it: svc audit`)
@@ -132,20 +144,26 @@ export class AuditFile implements LogTarget {
     }
   }
 
-  /** Finds the last record in the newest file that has any. */
+  /** Finds the last record: in the file, or if it has none, the highest one of the rotated files. */
   #lastOfFiles(): Link {
-    for (const { path } of auditFiles(this.#folder, this.#parts.fileSystem)) {
-      try {
-        const lines = linesOf(tailOf(path, this.#parts.fileSystem))
-        if (path === this.path && isHalfRecord(lines.at(-1) ?? '')) this.#reportHalf()
+    const files = auditFiles(this.#folder, this.#parts.fileSystem)
+    const current = files.filter(({ path }) => path === this.path).flatMap((file) => this.#lastIn(file) ?? [])
+    const links = current.length > 0 ? current : files.flatMap((file) => this.#lastIn(file) ?? [])
+    return links.reduce((highest, link) => (link.seq > highest.seq ? link : highest), beforeFirst)
+  }
+
+  #lastIn({ path }: AuditLogFile): Link | undefined {
+    try {
+      for (const bytes of [usualTailBytes, maxTailBytes]) {
+        const lines = linesOf(tailOf(path, bytes, this.#parts.fileSystem))
         const last = lines.map(chainedLineOf).findLast((record) => record !== undefined)
+        if (path === this.path && isHalfRecord(lines.at(-1) ?? '')) this.#reportHalf()
         if (last !== undefined) return { seq: last.seq, mac: last.mac }
-      } catch (error) {
-        const problem = `Cannot read ${path}, so the audit log may begin anew: ${reasonOf(error)}`
-        this.#parts.report('warn', problem)
       }
+    } catch (error) {
+      this.#parts.report('warn', `Cannot read ${path}, so the audit log may begin anew: ${reasonOf(error)}`)
     }
-    return beforeFirst
+    return undefined
   }
 
   #reportHalf(): void {
@@ -155,17 +173,17 @@ export class AuditFile implements LogTarget {
 
 /** Whether a line is the beginning of a record, as a crash may leave it. */
 export function isHalfRecord(line: string): boolean {
-  return line !== '' && !line.endsWith('}') && ('{"seq":'.startsWith(line) || line.startsWith('{"seq":'))
+  return line.startsWith('{"seq":') && !line.endsWith('}')
 }
 
 /**
  * The audit log and its rotated files, compressed ones too, the last written first. Pipes are left out.
- * @param folder `paths.log`, absolute
+ * @param folder `paths.log`, absolute; it may be missing
  * @throws Error of the file system when the folder cannot be read
  */
 export function auditFiles(folder: string, fileSystem: FileSystem = fs): AuditLogFile[] {
   const found: AuditLogFile[] = []
-  for (const name of fileSystem.readdirSync(folder)) {
+  for (const name of namesIn(folder, fileSystem)) {
     if (name !== auditFile && !name.startsWith(`${auditFile}-`) && !name.startsWith(`${auditFile}.`)) continue
     const path = join(folder, name)
     try {
@@ -178,12 +196,21 @@ export function auditFiles(folder: string, fileSystem: FileSystem = fs): AuditLo
   return found.sort((a, b) => b.writtenAtMs - a.writtenAtMs)
 }
 
-function tailOf(path: string, fileSystem: FileSystem = fs): Buffer {
+function namesIn(folder: string, fileSystem: FileSystem): readonly string[] {
+  try {
+    return fileSystem.readdirSync(folder)
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) return []
+    throw error
+  }
+}
+
+function tailOf(path: string, maxBytes: number, fileSystem: FileSystem = fs): Buffer {
   if (path.endsWith('.gz')) return gunzipSync(fs.readFileSync(path), { maxOutputLength: maxUnpackedBytes })
   const fd = fileSystem.openSync(path, fs.constants.O_RDONLY, 0)
   try {
     const { size } = fileSystem.fstatSync(fd)
-    const bytes = Buffer.alloc(Math.min(size, maxTailBytes))
+    const bytes = Buffer.alloc(Math.min(size, maxBytes))
     const count = fileSystem.readSync(fd, bytes, 0, bytes.length, size - bytes.length)
     return bytes.subarray(0, count)
   } finally {

@@ -50,6 +50,13 @@ const maxReadBytes = 2 ** 24
 /** A record without its number and `mac`. */
 type Unchained = Omit<AuditRecord, 'seq' | 'mac'>
 
+/** The same failure of a client within a minute. */
+interface Failure {
+  readonly record: Unchained
+  readonly timer: NodeJS.Timeout
+  count: number
+}
+
 /** The audit log of one process. Nothing throws. */
 export class AuditLog extends Appender {
   readonly #clock = createJsonClock()
@@ -57,8 +64,7 @@ export class AuditLog extends Appender {
   readonly #origin: LogOrigin
   /** Undefined in a worker. */
   readonly #file: AuditFile | undefined
-  readonly #failures = new Map<string, { readonly record: Unchained; count: number }>()
-  #timer: NodeJS.Timeout | undefined
+  readonly #failures = new Map<string, Failure>()
 
   /**
    * @param folder `paths.log`, absolute
@@ -119,19 +125,23 @@ export class AuditLog extends Appender {
       return
     }
     if (this.#failures.size >= mostFailures) this.writeFailures()
-    this.#failures.set(key, { record, count: 1 })
-    this.#timer ??= setTimeout(() => this.writeFailures(), failureMs).unref()
+    const timer = setTimeout(() => this.#writeFailure(key), failureMs).unref()
+    this.#failures.set(key, { record, count: 1, timer })
   }
 
   /** Writes the failures that have been counted, before their minute is over. */
   writeFailures(): void {
-    clearTimeout(this.#timer)
-    this.#timer = undefined
-    for (const { record, count } of this.#failures.values()) {
-      const { process: _, ...ofAllProcesses } = record
-      this.#write(count === 1 ? record : { ...ofAllProcesses, count })
-    }
-    this.#failures.clear()
+    for (const key of this.#failures.keys()) this.#writeFailure(key)
+  }
+
+  #writeFailure(key: string): void {
+    const failure = this.#failures.get(key)
+    if (failure === undefined) return
+    const { record, count, timer } = failure
+    clearTimeout(timer)
+    this.#failures.delete(key)
+    const { process: _, ...ofAllProcesses } = record
+    this.#write(count === 1 ? record : { ...ofAllProcesses, count })
   }
 
   #write(record: Unchained & { readonly failed?: true }): void {

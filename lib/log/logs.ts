@@ -64,12 +64,12 @@ export function openLogs(config: Config, folder: string, writer: AuditKeys | Log
      * this server cannot change.
      */
     recordServer: (what: 'start' | 'stop'): void => {
-      audit.writeFailures()
+      if (what === 'stop') audit.writeFailures()
       audit.record({ by: 'server', what, ...(what === 'start' && { to: { version, pid: process.pid } }) })
       audit.flush()
       const { seq, mac } = audit.head
       const log = general.module('server')
-      log.info(`audit log: record ${seq}, head ${mac}`)
+      if (seq > 0) log.info(`audit log: record ${seq}, head ${mac}`)
       if (what === 'start' && keys?.isLasting === false) log.warn(notLasting)
     },
     /** The last changes of this machine, newest first. */

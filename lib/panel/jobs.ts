@@ -76,7 +76,7 @@ export function createJobEndpoints(port: JobsPort) {
       const jobs = port.jobs()
       if (jobs?.has(name) !== true) return refuse(ctx, 404, `No job file has a job ${JSON.stringify(name)}`, { name })
       const added = await jobs.enqueue(name)
-      port.audit(ctx, `job "${name}" run`, { detail: `job ${added}` })
+      port.audit(ctx, `job "${name}" run`, { detail: `job ${added}`, to: added })
       return ctx.json({ ok: true, id: added, name })
     },
   }

@@ -190,6 +190,12 @@ test('on a terminal, it asks as without the option', async () => {
 
 // ---- on a terminal ----
 
+test('refuses input that is not UTF-8', async () => {
+  const file = fileIn()
+  const ran = await run(file, [Buffer.from('ann\xff\nsecret\nsecret\n', 'latin1')])
+  assert.deepEqual([ran.status, ran.problem, existsSync(file)], [2, 'Standard input must be UTF-8\n', false])
+})
+
 test('adds a record to the audit log, for the server too if root runs it', async () => {
   const file = fileIn('{"app_key": "a key of at least thirty-two characters", "admin": {"user": "bob"}}')
   const folder = join(dirname(file), '.logs')

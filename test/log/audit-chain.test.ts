@@ -1,6 +1,6 @@
 // The chain of the audit log, read by the command `svc audit` as an auditor would.
 import assert from 'node:assert/strict'
-import { appendFileSync, copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs'
+import { appendFileSync, copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, truncateSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
@@ -93,6 +93,36 @@ describe('the audit log', () => {
     server.record('e')
     assert.deepEqual(recordsOf(file).map(({ what }) => what), ['a', 'b', 'c', 'd', 'e'])
     assert.deepEqual([await check(folder), server.reports], [good(5, headOf(file)), []])
+  })
+
+  it('goes on after them when it is opened again, in the same file or in a new one', async (t) => {
+    for (const moves of [false, true]) {
+      const { folder, file } = written(t, ['a'])
+      const server = openAudit(t, folder)
+      server.record('b')
+      if (moves) renameSync(file, `${file}.1`)
+      const passwd = openAudit(t, folder)
+      passwd.record('c', 'd')
+      passwd.log.close()
+      server.log.reopen()
+      server.record('e')
+      server.log.close()
+      assert.deepEqual([await check(folder), server.reports], [good(5, headOf(file)), [`Reopened ${file}`]])
+    }
+  })
+
+  it('goes on from the highest record, whatever copies of older files there are', async (t) => {
+    const { folder, file } = written(t, ['a', 'b', 'c'])
+    renameSync(file, `${file}.1`)
+    writeFileSync(`${file}.check`, readFileSync(`${file}.1`, 'utf8').split('\n').slice(0, 2).join('\n'))
+    const { log, record } = openAudit(t, folder)
+    record('d')
+    log.close()
+    utimesSync(`${file}.1`, new Date(), new Date(Date.now() + 1e6))
+    const next = openAudit(t, folder)
+    next.record('e')
+    rmSync(`${file}.check`)
+    assert.deepEqual(await check(folder), good(5, headOf(file)))
   })
 
   it('reports what was appended without the key, and does not follow it', async (t) => {
@@ -194,6 +224,14 @@ describe('the command audit', () => {
     })
   }
 
+  it('does not accept a head that nothing proves', async (t) => {
+    const { folder, file } = written(t, names)
+    const [head, forged] = [headOf(file), linesOf(file)[4]?.replace('"what":"e"', '"what":"forged"')]
+    writeFileSync(file, `${forged}\n`)
+    const { status, problem } = await check(folder, { head })
+    assert.deepEqual([status, /Record 5 has this mac, but nothing proves it: there is no other record\n$/.test(problem)], [1, true])
+  })
+
   it('finds each changed bit before the last record', async (t) => {
     const { folder, file } = written(t, names)
     const bytes = readFileSync(file)
@@ -221,6 +259,9 @@ describe('the command audit', () => {
     assert.deepEqual([wrong.status, /^Cannot read LOGS\/audit\.log\.gz: incorrect header check/.test(wrong.problem)], [1, true])
     mkdirSync(join(folder, 'empty'))
     assert.equal((await check(join(folder, 'empty'))).status, 1)
+    assert.equal((await check(join(folder, 'none'))).problem, 'There is no record in LOGS\n')
+    writeFileSync(join(folder, 'other'), '{\n}\n')
+    assert.equal((await check(folder, { files: [join(folder, 'other')] })).problem, 'LOGS/other:1 is not a record\n')
     await turn()
   })
 })

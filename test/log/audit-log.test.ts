@@ -49,6 +49,19 @@ test('the same failure of a client within a minute is one record with a count', 
   assert.equal(lines().length, 3, 'a stop does not wait for the minute')
 })
 
+test('the minute of a failure begins with its first, whatever others there are', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { audit, lines } = openAudit(t)
+  audit.recordFailure({ by: '::1', what: 'failed login' })
+  t.mock.timers.tick(55_000)
+  audit.recordFailure({ by: '::2', what: 'failed login' })
+  t.mock.timers.tick(10_000)
+  audit.recordFailure({ by: '::2', what: 'failed login' })
+  assert.deepEqual(lines().map(({ by, count }) => [by, count]), [['::1', undefined]])
+  t.mock.timers.tick(50_000)
+  assert.deepEqual(lines().map(({ by, count }) => [by, count]), [['::1', undefined], ['::2', 2]])
+})
+
 test('failures in several processes are one record, and other changes keep their process', (t) => {
   const { audit, lines, clock } = openAudit(t)
   for (const number of [1, 2]) {
