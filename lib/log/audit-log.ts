@@ -114,7 +114,9 @@ export class AuditLog extends Appender {
   }
 
   #recordOf({ by, what, user, from, to }: Change): Unchained {
-    return { time: this.#clock(this.#now()), by, user, what, from, to, ...this.#origin }
+    const { node, process } = this.#origin
+    const time = this.#clock(this.#now())
+    return { time, by, user, what, from, to, ...(node && { node }), ...(process && { process }) }
   }
 
   #count(record: Unchained): void {

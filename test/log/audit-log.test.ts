@@ -34,6 +34,7 @@ test('a change is one line of JSON, with the time, the process and the node', (t
   assert.match(String(first?.['mac']), /^[0-9a-f]{64}$/)
   assert.deepEqual({ ...first, time: '', mac: '' }, { seq: 1, time: '', by: '::1', user: 'ann', what: 'trace of pool set', from: 'on', to: 'off', process: 2, node: 'a:8080', mac: '' })
   assert.deepEqual(second?.['what'], 'stop\nrequested\u2028')
+  assert.deepEqual(Object.keys(first ?? {}), ['seq', 'time', 'by', 'user', 'what', 'from', 'to', 'node', 'process', 'mac'])
 })
 
 test('the same failure of a client within a minute is one record with a count', (t) => {
