@@ -46,6 +46,7 @@ const usualTailBytes = 2 ** 16
 const maxTailBytes = 2 ** 24
 /** The most bytes of a compressed file that are read for the same purpose. */
 const maxUnpackedBytes = 2 ** 27
+const halfRecord = 'has half a record: the server or the machine crashed while it was written'
 
 /** The file. Its lines come without numbers and `mac`. */
 export class AuditFile implements LogTarget {
@@ -157,17 +158,13 @@ export class AuditFile implements LogTarget {
       for (const bytes of [usualTailBytes, maxTailBytes]) {
         const lines = linesOf(tailOf(path, bytes, this.#parts.fileSystem))
         const last = lines.map(chainedLineOf).findLast((record) => record !== undefined)
-        if (path === this.path && isHalfRecord(lines.at(-1) ?? '')) this.#reportHalf()
+        if (path === this.path && isHalfRecord(lines.at(-1) ?? '')) this.#parts.report('warn', `${path} ${halfRecord}`)
         if (last !== undefined) return { seq: last.seq, mac: last.mac }
       }
     } catch (error) {
       this.#parts.report('warn', `Cannot read ${path}, so the audit log may begin anew: ${reasonOf(error)}`)
     }
     return undefined
-  }
-
-  #reportHalf(): void {
-    this.#parts.report('warn', `${this.path} has half a record: the server or the machine crashed while it was written`)
   }
 }
 
@@ -207,7 +204,7 @@ function namesIn(folder: string, fileSystem: FileSystem): readonly string[] {
 
 function tailOf(path: string, maxBytes: number, fileSystem: FileSystem = fs): Buffer {
   if (path.endsWith('.gz')) return gunzipSync(fs.readFileSync(path), { maxOutputLength: maxUnpackedBytes })
-  const fd = fileSystem.openSync(path, fs.constants.O_RDONLY, 0)
+  const fd = fileSystem.openSync(path, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK, 0)
   try {
     const { size } = fileSystem.fstatSync(fd)
     const bytes = Buffer.alloc(Math.min(size, maxBytes))

@@ -50,9 +50,15 @@ const maxReadBytes = 2 ** 24
 /** A record without its number and `mac`. */
 type Unchained = Omit<AuditRecord, 'seq' | 'mac'>
 
+/** A record that a worker sends. */
+type Sent = Unchained & {
+  /** It counts with others of the same kind. */
+  readonly failed?: true
+}
+
 /** The same failure of a client within a minute. */
 interface Failure {
-  readonly record: Unchained
+  readonly record: Sent
   readonly timer: NodeJS.Timeout
   count: number
 }
@@ -61,6 +67,7 @@ interface Failure {
 export class AuditLog extends Appender {
   readonly #clock = createJsonClock()
   readonly #now: () => number
+  readonly #report: LogReports['report']
   readonly #origin: LogOrigin
   /** Undefined in a worker. */
   readonly #file: AuditFile | undefined
@@ -78,6 +85,7 @@ export class AuditLog extends Appender {
     this.#file = file
     if (file !== undefined) file.lost = () => this.lost
     this.#now = now
+    this.#report = report
     this.#origin = origin
   }
 
@@ -102,9 +110,10 @@ export class AuditLog extends Appender {
   override take(lines: string): void {
     for (const line of lines.split('\n')) {
       if (line === '') continue
-      const { failed, ...record } = JSON.parse(line) as Unchained & { readonly failed?: true } // Written by `#write`.
-      if (failed === true) this.#count(record)
-      else this.#write(record)
+      const sent = sentIn(line)
+      if (sent === undefined) this.#report('warn', 'a process sent a line to the audit log that is no record: dropped')
+      else if (sent.failed === true) this.#count(sent)
+      else this.#write(sent)
     }
   }
 
@@ -119,7 +128,7 @@ export class AuditLog extends Appender {
     return { time, by, user, what, from, to, ...(node && { node }), ...(process && { process }) }
   }
 
-  #count(record: Unchained): void {
+  #count(record: Sent): void {
     const key = JSON.stringify([record.by, record.what])
     const known = this.#failures.get(key)
     if (known !== undefined) {
@@ -142,11 +151,11 @@ export class AuditLog extends Appender {
     const { record, count, timer } = failure
     clearTimeout(timer)
     this.#failures.delete(key)
-    const { process: _, ...ofAllProcesses } = record
-    this.#write(count === 1 ? record : { ...ofAllProcesses, count })
+    const { process, failed: _, ...others } = record
+    this.#write({ ...others, ...(count > 1 ? { count } : process && { process }) })
   }
 
-  #write(record: Unchained & { readonly failed?: true }): void {
+  #write(record: Sent): void {
     this.append(`${escapeInJson(JSON.stringify(record))}\n`)
   }
 }
@@ -181,12 +190,17 @@ export async function readAudit(folder: string, most: number): Promise<AuditReco
 
 function recordIn(line: string): AuditRecord | undefined {
   if (chainedLineOf(line) === undefined) return undefined
+  return sentIn(line) as AuditRecord | undefined // With its number and `mac`; other members are shown as they are.
+}
+
+/** Reads a record of another process, whose application can write to the same descriptor. */
+function sentIn(line: string): Sent | undefined {
   try {
     const value: unknown = JSON.parse(line)
     if (!isObject(value)) return undefined
     const isRecord = ['time', 'by', 'what'].every((name) => typeof value[name] === 'string')
-    return isRecord ? (value as unknown as AuditRecord) : undefined // Its other members are shown as they are.
+    return isRecord ? (value as unknown as Sent) : undefined
   } catch {
-    return undefined // Nobody but a forger writes such a line, and `svc audit` names it.
+    return undefined
   }
 }

@@ -89,6 +89,16 @@ test('failures in several processes are one record, and other changes keep their
   assert.deepEqual(found, [['change 1', undefined, 1], ['change 2', undefined, 2], ['failed login', 4, undefined]])
 })
 
+test('a line from a process that is no record is dropped and reported', (t) => {
+  const reports: string[] = []
+  const { audit, lines } = openAudit(t, { report: (level, message) => reports.push(`${level} ${message}`) })
+  const good = { time: 'now', by: '::1', what: 'a change' }
+  audit.take(`no JSON\n[]\n{"what":5}\n${JSON.stringify(good)}\nnull\n`)
+  assert.deepEqual(lines().map(({ what }) => what), ['a change'])
+  const dropped = 'warn a process sent a line to the audit log that is no record: dropped'
+  assert.deepEqual(reports, [dropped, dropped, dropped, dropped])
+})
+
 test('failures of a thousand clients are written before a minute is over', (t) => {
   const { audit, lines } = openAudit(t)
   for (let client = 0; client <= 1000; client += 1) audit.recordFailure({ by: `client ${client}`, what: 'failed login' })
