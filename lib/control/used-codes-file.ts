@@ -2,7 +2,7 @@
 import { closeSync, constants, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { areUsedCodes, type UsedCodes } from '../access/used-codes.ts'
-import { reasonOf } from '../base/reason.ts'
+import { isError, reasonOf } from '../base/reason.ts'
 import { replaceFileSync } from '../files/replace-file.ts'
 import type { StateContent } from './desired-state.ts'
 
@@ -16,19 +16,23 @@ export class UsedCodesFile {
 
   /**
    * @param folder `paths.cache`, absolute
-   * @param onProblem called once when the file cannot be written
+   * @param onProblem called once when the file cannot be read or written
    */
   constructor(folder: string, onProblem: (message: string) => void) {
     this.#file = join(folder, 'totp-used')
     this.#onProblem = onProblem
   }
 
-  /** Returns the used codes; none if there is no file, or an unreadable one. */
+  /** Returns the used codes; none if there is no file, or an unreadable or damaged one, which is reported. */
   read(): UsedCodes {
     try {
       const codes: unknown = JSON.parse(readFileSync(this.#file, 'utf8'))
-      return areUsedCodes(codes) ? codes : {}
-    } catch {
+      if (areUsedCodes(codes)) return codes
+      throw new Error('it has content that svc does not write')
+    } catch (error) {
+      const isMissing = isError(error) && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')
+      const effect = 'a code that was used before the start is good again'
+      if (!isMissing) this.#report(`cannot read ${this.#file} (${reasonOf(error)}): ${effect}`)
       return {}
     }
   }
@@ -46,16 +50,20 @@ export class UsedCodesFile {
       replaceFileSync(this.#file, (temporary) => writeSynced(temporary, text))
       this.#problem = undefined
     } catch (error) {
-      const isNew = this.#problem === undefined
-      this.#problem = `cannot save ${this.#file} (${reasonOf(error)}): a used code of the second factor is good again `
-        + 'if the server restarts within a minute'
-      if (isNew) this.#onProblem(this.#problem)
+      const problem = `cannot save ${this.#file} (${reasonOf(error)}): a used code of the second factor is good again `
+      this.#report(`${problem}if the server restarts within a minute`)
     }
   }
 
   /** Returns the current problem, if any. */
   warnings(): readonly string[] {
     return this.#problem === undefined ? [] : [this.#problem]
+  }
+
+  #report(problem: string): void {
+    const isNew = this.#problem === undefined
+    this.#problem = problem
+    if (isNew) this.#onProblem(problem)
   }
 }
 

@@ -35,15 +35,18 @@ test('writes when a state has other used codes than the one before', () => {
   assert.throws(() => statSync(path), { code: 'ENOENT' })
 })
 
-test('an unreadable or damaged file counts as none', () => {
-  const { file, folder, path } = make()
+test('an unreadable or damaged file counts as none, and is reported', () => {
+  const { file, folder, path, problems } = make()
   mkdirSync(folder)
   for (const text of ['', '{', '[]', '{"a": 1}', '\0']) {
     writeFileSync(path, text)
     assert.deepEqual(file.read(), {}, text)
   }
+  const [problem = ''] = problems
+  assert.match(problem, /^cannot read .*totp-used \(.*\): a code that was used before the start is good again$/)
+  assert.deepEqual([problems.length, file.warnings().length], [1, 1])
   file.write(codes)
-  assert.deepEqual(JSON.parse(readFileSync(path, 'utf8')), codes)
+  assert.deepEqual([JSON.parse(readFileSync(path, 'utf8')), file.warnings()], [codes, []])
 })
 
 test('reports once that it cannot be written, until it can', () => {

@@ -110,7 +110,11 @@ function warningsOfUsedCodes(): readonly string[] {
   writeFileSync(folder, '')
   const file = new UsedCodesFile(folder, () => {})
   file.write({})
-  return file.warnings()
+  const folderOfDamaged = temporaryFolder()
+  writeFileSync(join(folderOfDamaged, 'totp-used'), '{')
+  const damaged = new UsedCodesFile(folderOfDamaged, () => {})
+  damaged.read()
+  return [...file.warnings(), ...damaged.warnings()]
 }
 
 /** The warnings of a server about keys, middleware, routes and actions that are wrong in every way. */
