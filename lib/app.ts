@@ -185,8 +185,6 @@ class Server implements App {
   readonly #folders: FolderWatch
   readonly #warningsOfValues: readonly string[]
   #isStarted = false
-  /** Whether the audit log has the start. */
-  #isRecorded = false
   #loading: Promise<void> | undefined
 
   constructor(options: AppOptions) {
@@ -227,10 +225,8 @@ class Server implements App {
     this.#maintenance = this.#createMaintenance()
     const certificates = this.#certificate?.current
     const shared = { loaded, logs: this.#logs, life, built, worker, metrics }
-    const parts = createServingParts({
-      ...{ ...shared, staticFiles, certificates, warnsOfNode: this.#announces },
-      maintenance: this.#maintenance,
-    })
+    const ofServing = { staticFiles, certificates, maintenance: this.#maintenance, warnsOfNode: this.#announces }
+    const parts = createServingParts({ ...shared, ...ofServing })
     this.#serving = createServing(config, this.#dev?.wrap(parts) ?? parts)
     this.#stop = this.#createStop()
     const { application } = built
@@ -343,7 +339,6 @@ class Server implements App {
     if (this.#worker === undefined) {
       info(`listening on ${address.url}`)
       this.#logs.recordServer('start')
-      this.#isRecorded = true
     } else info(`process ${this.process.number} of ${this.process.count} serves: ${process.pid}`)
     return address
   }
@@ -480,7 +475,7 @@ class Server implements App {
       },
       onDrain: () => this.#built.webSockets.stop(),
       finish: () => this.#life.end(),
-      onEnd: () => this.#isRecorded && this.#logs.recordServer('stop'),
+      onEnd: () => this.#logs.recordServer('stop'),
     })
   }
 

@@ -54,16 +54,19 @@ export function openLogs(config: Config, folder: string, writer: AuditKeys | Log
   const access = isEnabled ? new AccessLog(config, folder, { report, target: targets?.access }) : undefined
   const audit = new AuditLog(folder, { report, origin, target: targets?.audit, keys })
   const all = [access, audit, general]
+  let isStarted = false
   return {
     general,
     /** Undefined when `access_log.enabled` is false. */
     access,
     audit,
     /**
-     * Records that the server has started or ends, and logs the head of the audit log, so that a journal has it that
-     * this server cannot change.
+     * Records that the server has started, or that one which was recorded ends. Logs the head of the audit log, so
+     * that a journal has it that this server cannot change.
      */
     recordServer: (what: 'start' | 'stop'): void => {
+      if (what === 'stop' && !isStarted) return
+      isStarted = what === 'start'
       if (what === 'stop') audit.writeFailures()
       audit.record({ by: 'server', what, ...(what === 'start' && { to: { version, pid: process.pid } }) })
       audit.flush()
