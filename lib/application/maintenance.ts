@@ -2,13 +2,13 @@
  * Maintenance: while the file `paths.maintenance` exists, visitors get it in place of the application, with 503. The
  * panel works, static files are served, and a signed-in administrator sees the application.
  *
- * Each process looks at the file once a second: to begin and to end maintenance is to create and to remove it. It is
- * sent as it is. What cannot be sent, such as a folder, is replaced by a built-in page, never by the application.
+ * Each process checks the file once a second, so creating it begins maintenance and removing it ends it. The page is
+ * sent unchanged. If it cannot be, for example because it is a folder, visitors get a built-in page.
  */
 import type { Stats } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { reasonOf } from '../base/reason.ts'
-import { isUnchanged } from '../files/file-version.ts'
+import { isSettled, isUnchanged } from '../files/file-version.ts'
 import type { CoreContext } from '../http/context.ts'
 import { builtInPage, type ErrorPage } from '../http/error-reply.ts'
 import { HttpError } from '../http/errors.ts'
@@ -25,7 +25,6 @@ interface MaintenanceOptions {
 
 const everyMs = 1000
 const maxBytes = 2 ** 20
-const absent = new Set(['ENOENT', 'ENOTDIR'])
 /** The page may have its own style; scripts and forms could only fail. */
 const policy = "default-src 'self' data:; style-src 'self' 'unsafe-inline'; script-src 'none'; base-uri 'none'; "
   + "form-action 'none'; frame-ancestors 'none'"
@@ -92,18 +91,18 @@ export class Maintenance {
     try {
       stats = await stat(file)
     } catch (error) {
-      const isAbsent = absent.has((error as NodeJS.ErrnoException).code ?? '') // node:fs throws Errors.
-      this.#problem = isAbsent ? undefined : `cannot be examined, so maintenance stays as it is: ${reasonOf(error)}`
-      if (isAbsent) this.#turn(false)
+      if (isAbsent(error)) return this.#turn(false)
+      this.#problem = `cannot be examined, so maintenance stays as it is: ${reasonOf(error)}`
       return
     }
-    if (this.#seen !== undefined && isUnchanged(this.#seen, stats)) return
+    if (this.#seen !== undefined && isUnchanged(this.#seen, stats) && isSettled(stats, Date.now())) return
     this.#html = undefined
     this.#problem = problemOf(stats)
     if (this.#problem === undefined) {
       try {
         this.#html = await readFile(file, 'utf8')
       } catch (error) {
+        if (isAbsent(error)) return this.#turn(false)
         this.#problem = `cannot be read, so visitors get a built-in page: ${reasonOf(error)}`
       }
     }
@@ -112,11 +111,16 @@ export class Maintenance {
   }
 
   #turn(isOn: boolean): void {
-    if (!isOn) this.#seen = this.#html = undefined
+    if (!isOn) this.#seen = this.#html = this.#problem = undefined
     if (isOn === this.#isOn) return
     this.#isOn = isOn
     this.#options.onChange(isOn)
   }
+}
+
+function isAbsent(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException // node:fs throws Errors.
+  return code === 'ENOENT' || code === 'ENOTDIR'
 }
 
 function problemOf(stats: Stats): string | undefined {

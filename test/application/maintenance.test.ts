@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { Maintenance } from '../../lib/application/maintenance.ts'
@@ -115,6 +115,18 @@ describe('maintenance', () => {
     await server.turn(true)
     server.write({ 'maintenance.html': 'until noon' })
     await until(async () => (await server.ask('/', { headers: wantsPage })).text === 'until noon')
+  })
+
+  it('notices a change of the same size within a step of the clock', async () => {
+    const file = join(temporaryFolder(), 'maintenance.html')
+    const maintenance = new Maintenance({ file, isAdmin: () => false, onChange: () => {} })
+    writeFileSync(file, 'one')
+    await maintenance.look()
+    const { atime, mtime } = statSync(file)
+    writeFileSync(file, 'two')
+    utimesSync(file, atime, mtime)
+    await maintenance.look()
+    assert.equal(maintenance.page({ id: '' } as CoreContext).html, 'two')
   })
 
   it('stays as it is while the file cannot be examined', async () => {
