@@ -37,7 +37,8 @@ const rememberedMs = 600_000
 const maxTickets = 10_000
 
 /** Makes a throttle. */
-export function createCodeThrottle({ now = monotonic, wait = delay }: ThrottleOptions = {}): CodeThrottle {
+export function createCodeThrottle(options: ThrottleOptions = {}): CodeThrottle {
+  const { now = () => performance.now(), wait = delay } = options
   /** The times of the attempts, oldest first. */
   let attempts: number[] = []
   /** The times when tickets were used, oldest first, by their ids. */
@@ -74,8 +75,4 @@ export function createCodeThrottle({ now = monotonic, wait = delay }: ThrottleOp
       return true
     },
   }
-}
-
-function monotonic(): number {
-  return performance.now()
 }

@@ -1,7 +1,7 @@
 /**
  * The second factor of the sign-in: a code of an authenticator app, or a recovery code, after the password.
  *
- * Surprise: a code is checked by this process, but used by a change of the desired state. Only the process that makes
+ * Surprise: this process checks a code, but a change of the desired state marks it as used. Only the process that makes
  * the change gets `accepted`, so a code is good once over all processes and nodes. While a shared engine is away, there
  * is no sign-in with a code, since nobody knows which codes were used.
  */

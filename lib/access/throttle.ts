@@ -47,7 +47,7 @@ const maxWaiting = 50
 const maxAddresses = 10_000
 
 /** Makes a throttle. It remembers at most 10,000 addresses with 100 attempts each. */
-export function createLoginThrottle({ now = monotonic, wait = delay }: ThrottleOptions = {}) {
+export function createLoginThrottle({ now = () => performance.now(), wait = delay }: ThrottleOptions = {}) {
   /** The times of each network's attempts, oldest first; the network with the newest attempt is the last entry. */
   const attempts = new Map<string, number[]>()
   /** The last attempts of all networks, oldest first; as many as `isUnderAttack` needs. */
@@ -99,10 +99,6 @@ export function createLoginThrottle({ now = monotonic, wait = delay }: ThrottleO
       return 0
     },
   } satisfies LoginThrottle
-}
-
-function monotonic(): number {
-  return performance.now()
 }
 
 function forgetOldest(attempts: Map<string, number[]>): void {

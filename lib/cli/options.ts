@@ -103,8 +103,8 @@ const options = {
 const overrideKeys = { host: 'server.host', port: 'server.port', env: 'app.env' } as const
 /** The options of single commands. */
 const ownOptions = {
-  ...{ permissions: ['write'], types: ['check'], openapi: ['out'], passwd: ['totp'], audit: ['head'] },
-  ...{ init: ['ts'], digest: ['manifest'], verify: ['key'] },
+  permissions: ['write'], types: ['check'], openapi: ['out'], passwd: ['totp'], audit: ['head'],
+  init: ['ts'], digest: ['manifest'], verify: ['key'],
 } as const
 const serverOptions = ['config', ...Object.keys(overrideKeys)]
 

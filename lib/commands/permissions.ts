@@ -17,6 +17,7 @@ import { realPathOf, relativeTo } from '../files/paths.ts'
 import type { CommandOptions } from '../cli/options.ts'
 import { savedNames } from '../process/permission.ts'
 import { exitStatus, isFileError, textOfFileError } from '../process/process.ts'
+import { numbersOf } from '../process/safe-node.ts'
 import { calledFolder, codeName, serverFolder } from './server-folder.ts'
 
 /** Folders, files and names with `*`, all absolute. */
@@ -102,10 +103,6 @@ function serverGrants(): Grants {
 function canDrop(version: string): boolean {
   const [major = 0, minor = 0] = numbersOf(version)
   return dropVersions.map(numbersOf).some(([line = 0, from = 0]) => line === major && minor >= from) || major > 26
-}
-
-function numbersOf(version: string): number[] {
-  return version.split('.').map(Number)
 }
 
 function refuse(message: string, status: number = exitStatus.failed): number {

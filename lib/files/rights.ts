@@ -3,14 +3,6 @@
  * https://nodejs.org/api/permissions.html. `process.permission.drop` is in Node 24.20 and 26.3 and later.
  */
 
-/** What `/svc-status` shows. */
-export interface PermissionState {
-  /** Whether the process runs under the permission model. */
-  readonly active: boolean
-  /** The rights that it has given up, in Node's words. */
-  readonly dropped: readonly string[]
-}
-
 /** Node's interface. */
 interface Permission {
   has(scope: string, reference?: string): boolean
@@ -22,8 +14,8 @@ const { permission } = process as { readonly permission?: Permission }
 /** Of the whole process, as its rights are. */
 const dropped = new Set<string>()
 
-/** Returns whether the permission model is on, and what was given up. */
-export function permissionState(): PermissionState {
+/** Returns whether the process runs under the model, and the rights that it has given up, in Node's words. */
+export function permissionState(): { readonly active: boolean; readonly dropped: readonly string[] } {
   return { active: permission !== undefined, dropped: [...dropped].sort() }
 }
 

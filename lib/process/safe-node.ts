@@ -27,6 +27,7 @@ export function nodeWarnings(version: string = process.versions.node): readonly 
   return [`Node ${version} has known vulnerabilities: run Node ${safe} or later (as known on ${knownUntil})`]
 }
 
-function numbersOf(version: string): readonly number[] {
+/** Returns the numbers of a version: major, minor, patch. */
+export function numbersOf(version: string): readonly number[] {
   return version.split('.').map((part) => Number.parseInt(part))
 }
