@@ -6,7 +6,8 @@ import { test, type TestContext } from 'node:test'
 import { auditFile } from '../../lib/log/audit-file.ts'
 import { AuditLog, readAudit, type AuditLogParts } from '../../lib/log/audit-log.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
-import { HeldClock, KeptConsole } from './fixture.ts'
+import { openLogs } from '../../lib/log/logs.ts'
+import { HeldClock, KeptConsole, logConfig } from './fixture.ts'
 
 const keys = { keys: ['a key'], isLasting: true }
 
@@ -103,6 +104,16 @@ test('failures of a thousand clients are written before a minute is over', (t) =
   const { audit, lines } = openAudit(t)
   for (let client = 0; client <= 1000; client += 1) audit.recordFailure({ by: `client ${client}`, what: 'failed login' })
   assert.equal(lines().length, 1000)
+})
+
+test('a stop is recorded only after a start', (t) => {
+  const folder = temporaryFolder()
+  const logs = openLogs(logConfig(), folder, keys)
+  t.after(() => logs.close())
+  logs.recordServer('stop')
+  assert.equal(readFileSync(join(folder, auditFile), 'utf8'), '')
+  for (const what of ['start', 'stop', 'stop'] as const) logs.recordServer(what)
+  assert.match(readFileSync(join(folder, auditFile), 'utf8'), /^[^\n]*"start"[^\n]*\n[^\n]*"stop"[^\n]*\n$/)
 })
 
 test('the last records are read, newest first, from this file and the rotated one', async () => {
