@@ -45,12 +45,14 @@ import { createStop } from './core/stop.ts'
 import type { Dev } from './dev/dev.ts'
 import { authorLogger } from './log/feature.ts'
 import type { ModuleLogger } from './log/logger.ts'
+import type { LogRecord } from './log/record.ts'
 import { openLogs, type Logs } from './log/logs.ts'
 import { Metrics } from './metrics/metrics.ts'
 import { createSingleProcess, createThisProcess, type Processes, type ThisProcess } from './metrics/processes.ts'
 import type { Node } from './nodes/node.ts'
 import type { SharedEngine } from './nodes/shared.ts'
 import { createPanel } from './panel/table.ts'
+import { RunningRequests } from './process/running-requests.ts'
 import { nodeWarnings } from './process/safe-node.ts'
 import { codeDigest, type CodeDigest } from './proof/code-digest.ts'
 import type { CertificateInUse } from './tls/certificates.ts'
@@ -85,6 +87,8 @@ export interface AppOptions {
   readonly addRoutes?: (parts: ApplicationParts) => void
   /** Called when a stop begins, whatever its reason. */
   readonly onStop?: () => void
+  /** Takes note of the running requests, for a process that hangs or ends. */
+  readonly running?: RunningRequests
   /** What this app shares with the other processes, in one of several. */
   readonly worker?: Worker
 }
@@ -100,6 +104,8 @@ export interface App extends SetupApp {
   readonly control: Control
   /** The log of a module, for lines of the server itself. */
   readonly log: (module: string) => ModuleLogger
+  /** Shows a record that another thread has written to the log in the panel. */
+  readonly noteRecord: (record: LogRecord) => void
   /** Records a change made other than through the panel. */
   readonly audit: (change: Change) => void
   /**
@@ -225,7 +231,8 @@ class Server implements App {
     this.#maintenance = this.#createMaintenance()
     const certificates = this.#certificate?.current
     const shared = { loaded, logs: this.#logs, life, built, worker, metrics }
-    const ofServing = { staticFiles, certificates, maintenance: this.#maintenance, warnsOfNode: this.#announces }
+    const { running = new RunningRequests() } = options
+    const ofServing = { staticFiles, certificates, maintenance: this.#maintenance, warnsOfNode: this.#announces, running }
     const parts = createServingParts({ ...shared, ...ofServing })
     this.#serving = createServing(config, this.#dev?.wrap(parts) ?? parts)
     this.#stop = this.#createStop()
@@ -285,6 +292,8 @@ class Server implements App {
   readonly log = (module: string): ModuleLogger => this.#logs.module(module)
 
   readonly logger = (module: string): ReturnType<App['logger']> => authorLogger(this.log(module))
+
+  readonly noteRecord = (record: LogRecord): void => this.#logs.note(record)
 
   readonly audit = (change: Change): void => this.#logs.audit.record(change)
 

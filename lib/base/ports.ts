@@ -54,6 +54,13 @@ export interface Change {
 /** Returns the log of a module. */
 export type OpenLog = (module: string) => LogPort
 
+/** Takes note of the requests that run, so that they can be named when the process hangs or ends. */
+export interface RunningPort {
+  /** Returns what to pass to `ended`, from 0. */
+  began(request: Pick<LoggedRequest, 'method' | 'path'>): number
+  ended(slot: number): void
+}
+
 /** A finished request, for metrics and access log. A context implements it, so nothing is copied. */
 export interface EndedRequest {
   readonly ip: string

@@ -22,6 +22,8 @@ import { exitStatus, handleSignals, handleUncaught, isFileError, isOfOperator, l
 import { textOfFileError } from '../process/process.ts'
 import { dropPermissions } from '../process/permission.ts'
 import { RunMark } from '../process/run-mark.ts'
+import { RunningRequests } from '../process/running-requests.ts'
+import { loadWatch } from '../process/watch-process.ts'
 
 /** The variables by which a service manager, or an operator, may pass something to this process. */
 const passedIn = [
@@ -163,6 +165,8 @@ async function start(options: CommandOptions): Promise<void> {
     const notes = isDemo ? [demo, ...passed.notes] : passed.notes
     const count = processCount(loaded.config)
     if (count > 1 && foreign > 0) throw errorOfValues(loaded, [{ key: 'server.processes', text: severalInCluster }])
+    const running = new RunningRequests()
+    const watch = await loadWatch(loaded.config)
     const mark = new RunMark(resolve(loaded.folder, loaded.config['paths.cache']))
     if (count > 1) {
       const { runPrimary } = await loadRoom('server.processes', () => import('../cluster/run-primary.ts'))
@@ -173,12 +177,13 @@ async function start(options: CommandOptions): Promise<void> {
       rooms: await loadRooms(loaded.config),
       configFile: file,
       watch: true,
+      running,
       ...(sharedPassword !== undefined && { sharedPassword }),
       ...(listenFd !== undefined && { listenFd }),
       onStop: () => notifier?.stopping(),
     })
     handleSignalsOf(app, notifier)
-    handleUncaught(app)
+    handleUncaught(app, { running, isEnding: () => app?.stopping === true })
     // Start before logging the notes: the first line of the log announces the start.
     const started = app.start().then(({ url }) => {
       mark.begin()
@@ -186,6 +191,7 @@ async function start(options: CommandOptions): Promise<void> {
       const keep = notifier?.feedsWatchdog === true ? ['child'] : []
       queueMicrotask(() => dropPermissions(loaded, file, keep)) // The child that notifies systemd runs by then.
     })
+    const endWatch = watch?.({ loaded, log: app.log('server'), running, onRecord: app.noteRecord })
     for (const { module, level, message } of notes) app.log(module)[level](message)
     const last = mark.takeLast()
     if (last !== undefined) app.log('server').warn(last)
@@ -193,6 +199,7 @@ async function start(options: CommandOptions): Promise<void> {
     await Promise.race([started, app.stopped])
     await app.stopped
     mark.end()
+    await endWatch?.()
     await notifier?.sent()
     process.exit(exitStatus.ok)
   } catch (error) {

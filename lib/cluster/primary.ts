@@ -38,6 +38,7 @@ import { hostJobs } from './jobs.ts'
 import { hostSessions } from './sessions.ts'
 import { createStateHost } from './state-channel.ts'
 import { createSupervisor } from './supervisor.ts'
+import { lastStateFile, readLastState } from '../process/last-state.ts'
 import { createWatch } from './watch.ts'
 import { startWorker, type WorkerProcess } from './worker-process.ts'
 
@@ -306,10 +307,12 @@ export class Primary {
 
   #createSupervisor(): ReturnType<typeof createSupervisor> {
     const { count, loaded, listenFd, onReady, onStop } = this.#options
+    const cacheFolder = resolve(loaded.folder, loaded.config['paths.cache'])
     return createSupervisor({
       count,
       start: (number) => this.#start(number),
       log: this.#log,
+      lastStateOf: ({ number, pid }) => readLastState(lastStateFile(cacheFolder, number), pid),
       endsWithLast: listenFd !== undefined,
       stopTimeoutMs: loaded.config['server.stop_timeout_s'] * 1000,
       onReady: () => {

@@ -14,6 +14,8 @@ import type { PassedToProcess } from '../systemd/service.ts'
 import { exitStatus, handleSignals, handleUncaught } from '../process/process.ts'
 import { dropPermissions } from '../process/permission.ts'
 import type { RunMark } from '../process/run-mark.ts'
+import { RunningRequests } from '../process/running-requests.ts'
+import { loadWatch } from '../process/watch-process.ts'
 import { codeDigest } from '../proof/code-digest.ts'
 
 /**
@@ -33,12 +35,15 @@ export async function runPrimary(
   const appKey = chooseAppKey(config)
   const logs = openLogs(config, resolve(loaded.folder, config['paths.log']), auditKeysOf(config, appKey))
   const log = logs.module('server')
-  handleUncaught({ log: logs.module, config, closeLogs: () => logs.close() })
+  const running = new RunningRequests() // It serves none.
+  let isEnding = false
+  handleUncaught({ log: logs.module, config, closeLogs: () => logs.close() }, { running, isEnding: () => isEnding })
   const code = codeDigest()
   log.info(startLine(loaded, code.digest, `${count} workers, `))
   for (const { module, level, message } of notes) logs.module(module)[level](message)
   const last = mark.takeLast()
   if (last !== undefined) log.warn(last)
+  const watch = await loadWatch(config)
   prepareWorkers(process.argv.slice(2))
   const rooms = await loadRooms(config)
   const primary = new Primary({
@@ -58,8 +63,12 @@ export async function runPrimary(
       notifier?.ready(`listening on ${url}, ${count} processes`)
       dropPermissions(loaded, configFile, ['child']) // It replaces workers that end.
     },
-    onStop: () => notifier?.stopping(),
+    onStop: () => {
+      isEnding = true
+      notifier?.stopping()
+    },
   })
+  const endWatch = watch?.({ loaded, log, running, onRecord: logs.note, name: 'the primary process' })
   handleSignals(log, notifier, {
     stop: () => primary.stop(),
     kill: () => primary.kill(),
@@ -75,6 +84,7 @@ export async function runPrimary(
   const status = await primary.done
   if (status === exitStatus.ok) mark.end()
   watching?.close()
+  await endWatch?.()
   logs.recordServer('stop')
   log.info('all processes have stopped')
   await notifier?.sent()

@@ -9,7 +9,10 @@ import { reasonOf } from '../base/reason.ts'
 import { loadRooms } from '../composition/rooms.ts'
 import { DisconnectedError, type Peer } from './peer.ts'
 import { joinPrimary } from './worker.ts'
+import { logFds } from './log-pipe.ts'
 import { dropPermissions } from '../process/permission.ts'
+import { RunningRequests } from '../process/running-requests.ts'
+import { loadWatch } from '../process/watch-process.ts'
 import { exitStatus, handleUncaught, isFileError, isOfOperator, logFatal } from '../process/process.ts'
 
 /**
@@ -25,14 +28,26 @@ export async function runWorker(number: number): Promise<void> {
   // There is no log yet, and no work to lose.
   const { options, peer, logs } = await joinPrimary(number, appMade).catch(() => process.exit(exitStatus.failed))
   let app: App | undefined
+  let endWatch: (() => Promise<void>) | undefined
   let status: number = exitStatus.ok
   try {
-    app = createApp({ ...options, rooms: await loadRooms(options.loaded.config), watch: true })
+    const { loaded } = options
+    const watch = await loadWatch(loaded.config)
+    const running = new RunningRequests()
+    app = createApp({ ...options, rooms: await loadRooms(loaded.config), watch: true, running })
     resolveApp(app)
-    handleEnds(app, peer)
+    handleEnds(app, peer, running)
     const started = app.start().then((address) => {
       dropPermissions(options.loaded, options.configFile)
       peer.notify('process.serves', address)
+    })
+    endWatch = watch?.({
+      loaded,
+      log: app.log('server'),
+      running,
+      onRecord: app.noteRecord,
+      name: `process ${number}`,
+      worker: { number, logFd: logFds.general },
     })
     await Promise.race([started, app.stopped])
     await app.stopped
@@ -44,13 +59,18 @@ export async function runWorker(number: number): Promise<void> {
     if (app === undefined) logs.close()
     else await app.stop()
   }
+  await endWatch?.()
   setImmediate(() => process.exit(status)) // The last messages to the primary are sent at the end of this turn.
 }
 
 /** Stops the worker when it receives SIGTERM and when the primary has ended. */
-function handleEnds(app: App, peer: Peer): void {
-  // A publish without an awaiting caller rejects when the primary has ended. It must not cut running requests.
-  handleUncaught(app, (error) => app.stopping && error instanceof DisconnectedError)
+function handleEnds(app: App, peer: Peer, running: RunningRequests): void {
+  handleUncaught(app, {
+    running,
+    isEnding: () => app.stopping,
+    // A publish without an awaiting caller rejects when the primary has ended. It must not cut running requests.
+    isHarmless: (error) => app.stopping && error instanceof DisconnectedError,
+  })
   process.on('SIGTERM', () => {
     peer.notify('process.ends')
     void app.stop(false)

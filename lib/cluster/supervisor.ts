@@ -23,6 +23,8 @@ interface SupervisorOptions {
   readonly onReady: () => void
   /** Called when the supervisor itself decides to stop the server. */
   readonly onGivenUp: () => void
+  /** Returns the last state of a worker that has ended; undefined if unknown. */
+  readonly lastStateOf?: (worker: WorkerProcess) => string | undefined
   /** A monotonic clock in milliseconds; by default `performance.now`. */
   readonly now?: () => number
 }
@@ -70,10 +72,10 @@ export function createSupervisor(options: SupervisorOptions) {
   function start(slot: Slot): void {
     const worker = options.start(slot.number)
     Object.assign(slot, { worker, serving: false, ending: false, reason: undefined, startedAt: now() })
-    void worker.ended.then((ending) => ended(slot, ending))
+    void worker.ended.then((ending) => ended(slot, worker, ending))
   }
 
-  function ended(slot: Slot, ending: Ending): void {
+  function ended(slot: Slot, worker: WorkerProcess, ending: Ending): void {
     slot.worker = undefined
     slot.serving = false
     if (stopping) return endIfEmpty()
@@ -91,7 +93,8 @@ export function createSupervisor(options: SupervisorOptions) {
     }
     slot.failures = now() - slot.startedAt < soonMs ? slot.failures + 1 : 1
     slot.failure = slot.reason ?? (ending.error === undefined ? `it ended ${how}` : how)
-    const what = `process ${slot.number} ended: ${slot.reason ?? how}`
+    const state = options.lastStateOf?.(worker)
+    const what = `process ${slot.number} ended: ${slot.reason ?? how}${state === undefined ? '' : `; before: ${state}`}`
     if (slot.failures >= mostFailures && !slots.some(isHealthy)) {
       return giveUp(`${what}; it did so ${slot.failures} times in a row within ${soonMs / 1000} s of its start`, 1)
     }

@@ -15,6 +15,7 @@ import { referencesIn } from '../config/settings.ts'
 import { processCount } from '../config/together.ts'
 import { realPathOf, relativeTo } from '../files/paths.ts'
 import type { CommandOptions } from '../cli/options.ts'
+import { configOfService } from '../systemd/service.ts'
 import { savedNames } from '../process/permission.ts'
 import { exitStatus, isFileError, textOfFileError } from '../process/process.ts'
 import { numbersOf } from '../process/safe-node.ts'
@@ -72,6 +73,7 @@ export async function permissions(
     }
     const drops = canDrop(node)
     if (several || drops) flags.push('--allow-child-process')
+    if (drops && configOfService(loaded.config)['server.hang_trace_s'] !== 0) flags.push('--allow-worker')
     if (process.allowedNodeEnvironmentFlags.has('--allow-net')) flags.push('--allow-net')
     const options = Object.entries(overrides).flatMap(([key, value]) => [optionOf[key as keyof typeof optionOf], value])
     const args = [join(calledFolder(), 'bin', 'svc.js'), 'start', '--config', path, ...options].map(String)

@@ -20,7 +20,7 @@ import { viewFeature } from '../views/feature.ts'
 import type { ApplicationParts } from './application-parts.ts'
 import type { ServingParts } from './serving.ts'
 
-interface Sources extends Pick<ServingParts, 'staticFiles' | 'certificates' | 'warnsOfNode'> {
+interface Sources extends Pick<ServingParts, 'staticFiles' | 'certificates' | 'warnsOfNode' | 'running'> {
   readonly loaded: LoadedConfig
   readonly built: ApplicationParts
   readonly logs: Logs

@@ -25,7 +25,7 @@ export interface ServingParts
   extends Pick<
     ServerParts,
     | 'registry' | 'ContextClass' | 'staticFiles' | 'accessLog' | 'metrics' | 'log' | 'showsDetails' | 'pageForError'
-    | 'headersWithoutRoute' | 'hides' | 'maintenance' | 'preflight'
+    | 'headersWithoutRoute' | 'hides' | 'maintenance' | 'preflight' | 'running'
   > {
   readonly certificates: Certificates | undefined
   /** Handles some requests before the server sees them. */

@@ -124,6 +124,11 @@ export const configTable = {
     kind: 'integer or auto', min: 1, max: 1024, default: 1,
     meaning: '[Processes](scaling.md) that share the port; `auto`: one for each core.',
   },
+  'server.hang_trace_s': {
+    kind: 'integer or auto', min: 0, max: 86_400, default: 'auto',
+    meaning: 'Seconds after which a blocked event loop is logged, [with what blocks it](operations.md#a-process-that-hangs). '
+      + '`auto`: 5 under a service manager, else 0. 0: never.',
+  },
   'server.hang_timeout_s': {
     kind: 'integer', min: 0, max: 86_400, default: 60,
     meaning: 'With several processes: seconds after which an unresponsive one is killed and replaced. 0: never.',

@@ -11,7 +11,7 @@ import { AsyncResource } from 'node:async_hooks'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { MaybePromise } from '../base/maybe-promise.ts'
-import type { AccessLogPort, LogPort, MetricsPort, OpenLog } from '../base/ports.ts'
+import type { AccessLogPort, LogPort, MetricsPort, OpenLog, RunningPort } from '../base/ports.ts'
 import { RateLimited } from '../base/rate-limited.ts'
 import { isAbortError } from '../base/reason.ts'
 import type { Chain } from '../chain/compose.ts'
@@ -70,6 +70,7 @@ export interface ServerParts {
   readonly accessLog: AccessLogPort | undefined
   readonly metrics: MetricsPort
   readonly log: OpenLog
+  readonly running: RunningPort
   /** Whether a 500 shows its stack to this client. */
   readonly showsDetails: (ctx: CoreContext) => boolean
   /** Renders error pages; when it returns undefined, the built-in page is sent. */
@@ -276,7 +277,7 @@ export class RequestServer {
 
   #run(ctx: CoreContext): void {
     this.#turnEnd.beforeAction()
-    ctx.running = true
+    ctx.runningSlot = this.#parts.running.began(ctx)
     try {
       const outcome = (ctx.run as Chain)(ctx)
       if (!(outcome instanceof Promise)) return this.#settle(ctx, outcome)
@@ -362,7 +363,8 @@ export class RequestServer {
 
   #release(ctx: CoreContext): void {
     if (!ctx.running) return
-    ctx.running = false
+    this.#parts.running.ended(ctx.runningSlot)
+    ctx.runningSlot = -1
     if (ctx.closed) {
       this.#leave()
       this.#discard(ctx)

@@ -80,8 +80,8 @@ export class CoreContext extends ReceivedRequest implements EndedRequest {
   holdsWorker = false
   /** Whether the metrics count this request. */
   counted = true
-  /** Whether the route's middleware and action are running. */
-  running = false
+  /** Where this request is among the running ones; -1 unless the route's middleware and action run. */
+  runningSlot = -1
   /** The reply that waits or waited in the REST pool, after middleware and action returned. */
   parked: DeferredReply | undefined = undefined
   /** For a WebSocket handshake: the socket, and the bytes that arrived after the header section. */
@@ -113,6 +113,11 @@ export class CoreContext extends ReceivedRequest implements EndedRequest {
   #aborted = false
 
   // ---- the route and the state ----
+
+  /** Whether the route's middleware and action are running. */
+  get running(): boolean {
+    return this.runningSlot >= 0
+  }
 
   /** The parameters of the route's pattern by name, decoded; an object without prototype. */
   get params(): Record<string, string> {

@@ -14,7 +14,7 @@ import { ErrorGroups } from './error-groups.ts'
 import type { LogReports, LogTarget } from './log-file.ts'
 import { Logger, type ModuleLogger } from './logger.ts'
 import { keptLines, logLine, type LogLine } from './recent-lines.ts'
-import { nodeName, type LogOrigin, type LogRecord } from './record.ts'
+import { originOf, type LogRecord } from './record.ts'
 
 /** The open logs. */
 export type Logs = ReturnType<typeof openLogs>
@@ -38,10 +38,7 @@ export function openLogs(config: Config, folder: string, writer: AuditKeys | Log
   const { targets, number, keys } = 'targets' in writer
     ? { ...writer, keys: undefined }
     : { targets: undefined, number: undefined, keys: writer }
-  const origin: LogOrigin = {
-    ...(number !== undefined && { process: number }),
-    ...(config['shared.url'] !== '' && { node: nodeName(config['server.port']) }),
-  }
+  const origin = originOf(config, number)
   const recent = new Recent<LogLine>(keptLines)
   const errors = new ErrorGroups()
   const onRecord = (record: LogRecord): void => {
@@ -84,6 +81,8 @@ export function openLogs(config: Config, folder: string, writer: AuditKeys | Log
     recent,
     /** The errors of the general log by cause. */
     errors,
+    /** Adds a record that another thread has written to the file: to the last lines and the errors. */
+    note: onRecord,
     /** The general log's logger of a module. */
     module: (name: string): ModuleLogger => general.module(name),
     /** Why the logs cannot be written now; empty when they can. */

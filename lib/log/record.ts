@@ -7,6 +7,7 @@
 import { hostname } from 'node:os'
 import type { LogDetails, LoggedRequest } from '../base/ports.ts'
 import { isError, textOf } from '../base/reason.ts'
+import type { Config } from '../config/table.ts'
 import { label } from '../http/label.ts'
 import { createJsonClock, createTextClock, escapeControls, escapeInJson, jsonString } from './line.ts'
 
@@ -33,6 +34,14 @@ export interface LogOrigin {
   readonly process?: number
   /** The name of the node. */
   readonly node?: string
+}
+
+/** Returns the origin of the lines of a process. @param process its number, if there are several */
+export function originOf(config: Pick<Config, 'shared.url' | 'server.port'>, process?: number): LogOrigin {
+  return {
+    ...(process !== undefined && { process }),
+    ...(config['shared.url'] !== '' && { node: nodeName(config['server.port']) }),
+  }
 }
 
 /** The name of a node: `HOSTNAME:PORT`; `HOSTNAME` for port 0, which is unknown. Not necessarily unique. */

@@ -13,6 +13,8 @@ import { ReloadError } from '../control/commands.ts'
 import type { Change } from '../base/ports.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { PassedToProcess } from '../systemd/service.ts'
+import { stateOf, textOfState } from './last-state.ts'
+import type { RunningRequests } from './running-requests.ts'
 
 /** Exit statuses: stopped on request, failed at run time, wrong usage, wrong configuration (sysexits.h EX_CONFIG). */
 export const exitStatus = { ok: 0, failed: 1, usage: 2, config: 78 } as const
@@ -80,17 +82,31 @@ interface ProcessLog {
   readonly closeLogs: () => void
 }
 
+/** What the handling of uncaught errors needs. */
+interface UncaughtOptions {
+  readonly running: RunningRequests
+  /** Whether the process ends as the server wants: an exit before that was the application's, or an uncaught error. */
+  readonly isEnding: () => boolean
+  /** Whether to ignore an error; by default none is. */
+  readonly isHarmless?: (error: unknown) => boolean
+}
+
 /**
- * Logs an uncaught error and exits: the state of the process is then unknown.
- * @param isHarmless whether to ignore an error
+ * Logs an uncaught error and exits: the state of the process is then unknown. Logs the state in which a process exits
+ * unexpectedly.
  */
-export function handleUncaught(log: ProcessLog, isHarmless: (error: unknown) => boolean = () => false): void {
+export function handleUncaught(log: ProcessLog, options: UncaughtOptions): void {
+  const { running, isEnding, isHarmless = () => false } = options
   process.on('uncaughtException', (error: unknown, origin) => {
     if (isHarmless(error)) return
     logFatal(log, 'error', `${origin}: ${reasonOf(error)}`, error)
     process.exit(exitStatus.failed)
   })
-  process.on('exit', () => log.closeLogs())
+  process.on('exit', (status) => {
+    const state = (): string => textOfState(stateOf(running))
+    if (!isEnding()) log.log('server').error(`the process exits with status ${status}; ${state()}`)
+    log.closeLogs()
+  })
 }
 
 /** Logs why the server ends; on standard error too if the log does not go to the console. */

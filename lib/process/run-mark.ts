@@ -9,6 +9,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname, uptime } from 'node:os'
 import { dirname, join } from 'node:path'
 import { isObject } from '../base/object.ts'
+import { lastStateFile, readLastState } from './last-state.ts'
 
 /** The run recorded in the file. */
 interface Run {
@@ -40,8 +41,10 @@ export class RunMark {
     if (last === undefined || last.host !== hostname() || isRunning(last)) return undefined
     rmSync(this.#file, { force: true })
     const since = new Date(last.startedAtMs).toISOString()
+    const state = readLastState(lastStateFile(dirname(this.#file)), last.pid)
     return `the last run, process ${last.pid} since ${since}, did not stop cleanly: it crashed or was killed, or the `
       + 'machine went down; earlier FATAL lines, and the journal, may show why'
+      + (state === undefined ? '' : `. Its last state: ${state}`)
   }
 
   /** Marks this run, unless another server has a mark. */

@@ -102,9 +102,20 @@ export function isServiceManaged(env: NodeJS.ProcessEnv): boolean {
   return ['INVOCATION_ID', 'NOTIFY_SOCKET', 'LISTEN_FDS'].some((name) => env[name] !== undefined)
 }
 
-/** Returns the configuration for a service: the first setup requires its token, unless the file configures it. */
+/** What `server.hang_trace_s` is for a service, in seconds. */
+const traceOfService = 5
+
+/**
+ * Returns the configuration for a service, unless the file configures it: the first setup requires its token, and a
+ * blocked event loop is traced.
+ */
 export function configOfService(config: Config): Config {
-  return config['admin.setup_token'] === 'auto' ? { ...config, 'admin.setup_token': 'on' } : config
+  const { 'admin.setup_token': setupToken, 'server.hang_trace_s': hangTrace } = config
+  return {
+    ...config,
+    'admin.setup_token': setupToken === 'auto' ? 'on' : setupToken,
+    'server.hang_trace_s': hangTrace === 'auto' ? traceOfService : hangTrace,
+  }
 }
 
 /**

@@ -200,7 +200,7 @@ function testModel(): void {
       ...[`${root}package.json`, '/proc/self/limits', '/proc/self/fd', '/proc/self/fd/*'].map(readFlag),
       ...['/var/log/app/*', `${cwd}/.cached/*`, '/var/tmp/app/*', `${cwd}/.data/*`, `${cwd}/data/sessions/*`, `${cwd}/more/*`].map(writeFlag),
       ...['/srv/more/*', `${cwd}/svc.json`, `${cwd}/.svc.json.*`].map(writeFlag),
-      ...(canDrop ? ['--allow-child-process'] : []),
+      ...(canDrop ? ['--allow-child-process', '--allow-worker'] : []),
       ...(process.allowedNodeEnvironmentFlags.has('--allow-net') ? ['--allow-net'] : []),
       readFlag('/run/credentials/svc.service/*'),
       ...[`${root}bin/svc.js`, 'start', '--config', `${cwd}/svc.json`, '--port', '81'],
@@ -222,7 +222,7 @@ function testModel(): void {
     assert.equal(statSync(join(cwd, 'svc.json')).mode & 0o777, 0o640)
     assert.deepEqual(readdirSync(cwd).filter((name) => name.endsWith('.tmp')), [])
     const { permission, warnings } = await statusOf(visitor)
-    assert.deepEqual([permission, warnings], [{ active: true, dropped: canDrop ? ['child'] : [] }, []])
+    assert.deepEqual([permission, warnings], [{ active: true, dropped: canDrop ? ['child', 'worker'] : [] }, []])
 
     assert.deepEqual(await sizeOfUpload(url, 300_000), { size: 300_000 })
     await until(() => readdirSync(join(cwd, '.cached/temp')).length === 0)
@@ -351,7 +351,7 @@ function testModel(): void {
     const server = await startPrinted(t, cwd)
     assert.equal(server.flags.includes('--allow-child-process'), true)
     const visitor = await signedIn(server.url)
-    assert.deepEqual((await statusOf(visitor)).permission, { active: true, dropped: canDrop ? ['child'] : [] })
+    assert.deepEqual((await statusOf(visitor)).permission, { active: true, dropped: canDrop ? ['child', 'worker'] : [] })
     assert.equal(await isReady(server), true)
     assert.deepEqual(await sizeOfUpload(server.url, 300_000), { size: 300_000 })
     const before = new Set(await Promise.all(Array.from({ length: 8 }, async () => (await ask(server.url, '/word')).text)))

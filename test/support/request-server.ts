@@ -1,6 +1,7 @@
 /** A request server of a test: whatever the test does not give is as in a server with nothing configured. */
 import { RequestServer, type ServerParts } from '../../lib/core/server.ts'
 import { silentLogger } from '../../lib/log/logger.ts'
+import { RunningRequests } from '../../lib/process/running-requests.ts'
 import { emptyRestPool } from './rest-pool.ts'
 
 /** Makes it. */
@@ -15,6 +16,7 @@ export function makeRequestServer(
     accessLog: undefined,
     metrics: { record: () => {} },
     log: () => silentLogger,
+    running: new RunningRequests(),
     showsDetails: () => false,
     ...parts,
   })

@@ -1,0 +1,54 @@
+/**
+ * Finds out what the main thread is executing, from another thread, with Node's inspector: it interrupts the running
+ * JavaScript, as the pause button of a debugger does, reads the stack, and lets it continue.
+ *
+ * Surprise: native code cannot be interrupted. A session that still waits when that code returns would pause the main
+ * thread, so it is disconnected first.
+ */
+import { Session, type Debugger, type InspectorNotification } from 'node:inspector'
+import { fileURLToPath } from 'node:url'
+import { reasonOf } from '../base/reason.ts'
+
+/** How long the main thread may take to answer, in milliseconds. */
+const patienceMs = 1000
+const maxFrames = 50
+
+/** The stack of the main thread: a line for each frame, as errors have them; `undefined` in native code. */
+type Stack = readonly string[] | undefined
+
+/**
+ * Reads the stack of the main thread. Call it in another thread.
+ * Rejects where the inspector is not available: under the permission model without `--allow-inspector`.
+ */
+export async function stackOfMainThread(): Promise<Stack> {
+  const session = new Session()
+  session.connectToMainThread()
+  const urls = new Map<string, string>()
+  session.on('Debugger.scriptParsed', ({ params }: InspectorNotification<Debugger.ScriptParsedEventDataType>) => {
+    urls.set(params.scriptId, params.url)
+  })
+  let timer: NodeJS.Timeout | undefined
+  try {
+    return await new Promise<Stack>((resolve, reject) => {
+      timer = setTimeout(() => resolve(undefined), patienceMs)
+      const unlessFailed = (error: Error | null): void => {
+        if (error !== null) reject(new Error(`the inspector answered: ${reasonOf(error)}`))
+      }
+      session.on('Debugger.paused', ({ params }: InspectorNotification<Debugger.PausedEventDataType>) => {
+        resolve(params.callFrames.slice(0, maxFrames).map((frame) => lineOf(frame, urls)))
+      })
+      session.post('Debugger.enable', unlessFailed)
+      session.post('Debugger.pause', unlessFailed)
+    })
+  } finally {
+    clearTimeout(timer)
+    session.disconnect() // The main thread continues.
+  }
+}
+
+function lineOf({ functionName, location }: Debugger.CallFrame, urls: ReadonlyMap<string, string>): string {
+  const url = urls.get(location.scriptId) ?? ''
+  const file = url.startsWith('file:') ? fileURLToPath(url) : url
+  const at = `${file}:${location.lineNumber + 1}:${(location.columnNumber ?? 0) + 1}`
+  return functionName === '' ? `    at ${at}` : `    at ${functionName} (${at})`
+}

@@ -1,0 +1,83 @@
+/**
+ * The thread that watches the main thread of this process. When that one stands still, it logs which requests run and
+ * where the JavaScript is; and it keeps the last state of the process in a file.
+ *
+ * Surprise: it counts its own ticks and reads no clock. After a suspended process or a sleeping machine, all of that
+ * time is one tick.
+ */
+import { writeSync } from 'node:fs'
+import { parentPort, workerData } from 'node:worker_threads'
+import { reasonOf } from '../base/reason.ts'
+import type { LogTarget } from '../log/log-file.ts'
+import { Logger } from '../log/logger.ts'
+import type { LogRecord } from '../log/record.ts'
+import { LastState, stateOf, textOfState } from '../process/last-state.ts'
+import { RunningRequests } from '../process/running-requests.ts'
+import { stackOfMainThread } from './blocked-stack.ts'
+import { beatMs, type HangThreadData } from './hang-watch.ts'
+
+const data = workerData as HangThreadData // From hang-watch.ts.
+const running = new RunningRequests(data.running)
+const lastState = data.stateFile === undefined ? undefined : new LastState(data.stateFile)
+let lastBeat = -1
+let missed = 0
+
+/** Opens the log of the process. It has what the main thread wrote; what that one has buffered comes later. */
+function openLog(): Logger {
+  const { config, logFolder, pipe, origin } = data
+  const print = (text: string): void => void writeSync(1, text) // process.stdout of a thread needs the main thread.
+  const parts = { origin, consolePort: { out: print, error: print, waitingBytes: 0 } }
+  if (pipe !== undefined) return new Logger(config, logFolder, { ...parts, target: targetOf(pipe) })
+  // Only the main thread rotates the file.
+  return new Logger({ ...config, 'log.max_size_mb': Number.MAX_SAFE_INTEGER }, logFolder, parts)
+}
+
+function targetOf({ fd, path }: { readonly fd: number; readonly path: string }): LogTarget {
+  const nothing = (): void => {}
+  return {
+    path,
+    room: Number.POSITIVE_INFINITY,
+    open: nothing,
+    reopen: nothing,
+    write: (bytes, offset) => writeSync(fd, bytes, offset),
+    isAtPath: () => true,
+    batchWritten: nothing,
+    close: nothing,
+  }
+}
+
+async function report(): Promise<void> {
+  const { who, afterS } = data
+  const state = textOfState(stateOf(running))
+  const blocked = `the event loop${who} has been blocked for ${afterS} s`
+  const { message, thrown } = await stackOfMainThread().then(
+    (stack) => ({ message: stack === undefined ? `${blocked} in native code` : blocked, thrown: errorOf(blocked, stack) }),
+    (error: unknown) => ({ message: `${blocked} (no stack: ${reasonOf(error)})`, thrown: undefined }),
+  )
+  const timeMs = Date.now()
+  const text = `${message}; ${state}`
+  const logger = openLog()
+  logger.module('server').error(text, { thrown })
+  logger.close()
+  const stack = thrown?.stack ?? ''
+  parentPort?.postMessage({ timeMs, level: 'error', module: 'server', message: text, stack } satisfies LogRecord)
+}
+
+function errorOf(message: string, stack: readonly string[] | undefined): Error | undefined {
+  if (stack === undefined) return undefined
+  const error = new Error(message)
+  error.name = 'Blocked'
+  error.stack = [`    ${error.name}: ${error.message}`, ...stack].join('\n')
+  return error
+}
+
+function tick(): void {
+  const beat = Atomics.load(data.beats, 0)
+  const isDebugged = Atomics.load(data.beats, 1) === 1
+  missed = beat === lastBeat && !isDebugged ? missed + 1 : 0
+  lastBeat = beat
+  lastState?.write(stateOf(running))
+  if (missed === Math.ceil((data.afterS * 1000) / beatMs)) void report()
+}
+
+setInterval(tick, beatMs)
