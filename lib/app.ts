@@ -499,7 +499,9 @@ class Server implements App {
   }
 
   #createPanel(): ReturnType<typeof createPanel> {
-    const { registry, application, builtIn, describe, jobs } = this.#built
+    const { registry, application, builtIn, describe, jobs, profiler } = this.#built
+    const stopping = new AbortController()
+    this.#life.atStop(() => stopping.abort())
     return createPanel({
       loaded: this.#loaded,
       credentials: this.#state.credentials,
@@ -511,6 +513,9 @@ class Server implements App {
       preview: () => application.preview(),
       settings: () => application.settings,
       describe,
+      profiler,
+      process: this.process,
+      stopping: stopping.signal,
       jobs: () => jobs.current,
       nodes: this.#worker?.nodes ?? this.#node,
       worker: this.#worker,
