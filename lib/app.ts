@@ -232,8 +232,8 @@ class Server implements App {
     const certificates = this.#certificate?.current
     const shared = { loaded, logs: this.#logs, life, built, worker, metrics }
     const { running = new RunningRequests() } = options
-    const ofServing = { staticFiles, certificates, maintenance: this.#maintenance, warnsOfNode: this.#announces, running }
-    const parts = createServingParts({ ...shared, ...ofServing })
+    const ofServing = { staticFiles, certificates, maintenance: this.#maintenance, warnsOfNode: this.#announces }
+    const parts = createServingParts({ ...shared, ...ofServing, running })
     this.#serving = createServing(config, this.#dev?.wrap(parts) ?? parts)
     this.#stop = this.#createStop()
     const { application } = built
@@ -508,7 +508,9 @@ class Server implements App {
   }
 
   #createPanel(): ReturnType<typeof createPanel> {
-    const { registry, application, builtIn, describe, jobs } = this.#built
+    const { registry, application, builtIn, describe, jobs, profiler } = this.#built
+    const stopping = new AbortController()
+    this.#life.atStop(() => stopping.abort())
     return createPanel({
       loaded: this.#loaded,
       credentials: this.#state.credentials,
@@ -520,6 +522,9 @@ class Server implements App {
       preview: () => application.preview(),
       settings: () => application.settings,
       describe,
+      profiler,
+      process: this.process,
+      stopping: stopping.signal,
       jobs: () => jobs.current,
       nodes: this.#worker?.nodes ?? this.#node,
       worker: this.#worker,

@@ -23,7 +23,7 @@ import { textOfFileError } from '../process/process.ts'
 import { dropPermissions } from '../process/permission.ts'
 import { RunMark } from '../process/run-mark.ts'
 import { RunningRequests } from '../process/running-requests.ts'
-import { loadWatch } from '../process/watch-process.ts'
+import { loadWatch } from '../composition/watch-process.ts'
 
 /** The variables by which a service manager, or an operator, may pass something to this process. */
 const passedIn = [

@@ -15,7 +15,7 @@ import { exitStatus, handleSignals, handleUncaught } from '../process/process.ts
 import { dropPermissions } from '../process/permission.ts'
 import type { RunMark } from '../process/run-mark.ts'
 import { RunningRequests } from '../process/running-requests.ts'
-import { loadWatch } from '../process/watch-process.ts'
+import { loadWatch } from '../composition/watch-process.ts'
 import { codeDigest } from '../proof/code-digest.ts'
 
 /**

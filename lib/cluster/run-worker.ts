@@ -12,7 +12,7 @@ import { joinPrimary } from './worker.ts'
 import { logFds } from './log-pipe.ts'
 import { dropPermissions } from '../process/permission.ts'
 import { RunningRequests } from '../process/running-requests.ts'
-import { loadWatch } from '../process/watch-process.ts'
+import { loadWatch } from '../composition/watch-process.ts'
 import { exitStatus, handleUncaught, isFileError, isOfOperator, logFatal } from '../process/process.ts'
 
 /**

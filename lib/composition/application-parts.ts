@@ -14,6 +14,7 @@ import { withSections } from '../config/assemble.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { loadRoom, MissingRoomError } from '../config/load-room.ts'
 import type { Description } from '../describe/openapi.ts'
+import type { Profiler } from '../diagnose/profile.ts'
 import { createEvents, type Events } from '../events/events.ts'
 import { eventsFeature } from '../events/feature.ts'
 import { KeptEvents } from '../events/kept-events.ts'
@@ -78,6 +79,7 @@ export class ApplicationParts {
   readonly #backends: Backends
   readonly #openReplies = new OpenReplies()
   #describer: (() => Description) | undefined
+  #profiler: Profiler | undefined
 
   /** @param appKey the secret that signs tokens */
   constructor(
@@ -130,6 +132,12 @@ export class ApplicationParts {
       return { routes: this.registry.list(), folder, setup: this.application.settings.setup }
     })
     return this.#describer()
+  }
+
+  /** Takes profiles of this process. Rejects with MissingRoomError. */
+  readonly profiler = async (): Promise<Profiler> => {
+    const { createProfiler } = await loadRoom('/svc-profile', () => import('../diagnose/profile.ts'))
+    return (this.#profiler ??= createProfiler(this.#loaded.folder))
   }
 
   /** Saves the events, if they are in this process, and frees everything. Call when no request is waiting. */

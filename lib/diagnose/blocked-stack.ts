@@ -48,7 +48,16 @@ export async function stackOfMainThread(): Promise<Stack> {
 
 function lineOf({ functionName, location }: Debugger.CallFrame, urls: ReadonlyMap<string, string>): string {
   const url = urls.get(location.scriptId) ?? ''
-  const file = url.startsWith('file:') ? fileURLToPath(url) : url
+  const file = url.startsWith('file:') ? pathOf(url) : url
   const at = `${file}:${location.lineNumber + 1}:${(location.columnNumber ?? 0) + 1}`
   return functionName === '' ? `    at ${at}` : `    at ${functionName} (${at})`
+}
+
+/** Returns the path of a file URL. A comment `sourceURL` may be no valid URL: it is returned unchanged. */
+export function pathOf(url: string): string {
+  try {
+    return fileURLToPath(url)
+  } catch {
+    return url
+  }
 }

@@ -50,12 +50,12 @@ async function report(): Promise<void> {
   const { who, afterS } = data
   const state = textOfState(stateOf(running))
   const blocked = `the event loop${who} has been blocked for ${afterS} s`
-  const { message, thrown } = await stackOfMainThread().then(
-    (stack) => ({ message: stack === undefined ? `${blocked} in native code` : blocked, thrown: errorOf(blocked, stack) }),
-    (error: unknown) => ({ message: `${blocked} (no stack: ${reasonOf(error)})`, thrown: undefined }),
+  const { where, thrown }: { where: string; thrown?: Error } = await stackOfMainThread().then(
+    (stack) => (stack === undefined ? { where: ' in native code' } : { where: '', thrown: errorOf(blocked, stack) }),
+    (error: unknown) => ({ where: ` (no stack: ${reasonOf(error)})` }),
   )
   const timeMs = Date.now()
-  const text = `${message}; ${state}`
+  const text = `${blocked}${where}; ${state}`
   const logger = openLog()
   logger.module('server').error(text, { thrown })
   logger.close()
@@ -63,8 +63,7 @@ async function report(): Promise<void> {
   parentPort?.postMessage({ timeMs, level: 'error', module: 'server', message: text, stack } satisfies LogRecord)
 }
 
-function errorOf(message: string, stack: readonly string[] | undefined): Error | undefined {
-  if (stack === undefined) return undefined
+function errorOf(message: string, stack: readonly string[]): Error {
   const error = new Error(message)
   error.name = 'Blocked'
   error.stack = [`    ${error.name}: ${error.message}`, ...stack].join('\n')

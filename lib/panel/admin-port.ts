@@ -16,6 +16,7 @@ import type { CoreContext } from '../http/context.ts'
 import type { Chain } from '../chain/compose.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Description } from '../describe/openapi.ts'
+import type { Profiler } from '../diagnose/profile.ts'
 import type { Jobs } from '../jobs/jobs.ts'
 import type { NodesView } from '../nodes/node.ts'
 import { sumOfGroups, type ErrorGroup } from '../log/error-groups.ts'
@@ -48,6 +49,12 @@ export interface PanelParts {
   readonly jobs: () => Jobs | undefined
   /** Describes the routes in use, as OpenAPI 3.1. Rejects with MissingRoomError. */
   readonly describe: () => Promise<Description>
+  /** Takes profiles of this process. Rejects with MissingRoomError. */
+  readonly profiler: () => Promise<Profiler>
+  /** The number of this process, from 1, and how many serve. */
+  readonly process: { readonly number: number; readonly count: number }
+  /** Aborts when a stop begins. */
+  readonly stopping: AbortSignal
   /** The settings in use: of the application, and of the built-in middleware. */
   readonly settings: () => { readonly settings: unknown; readonly setup: unknown }
   /** The nodes, if servers share an engine. */
@@ -101,6 +108,9 @@ export function createAdminPort(parts: PanelParts) {
     configSources: loaded.sources,
     settings: parts.settings,
     describe: parts.describe,
+    profiler: parts.profiler,
+    process: parts.process,
+    stopping: parts.stopping,
     jobs: parts.jobs,
     control: parts.control,
     readiness: parts.readiness,

@@ -3,11 +3,8 @@
  * is the document itself, as the action `svc:openapi` answers it.
  */
 import type { Action } from '../chain/compose.ts'
-import { MissingRoomError } from '../config/load-room.ts'
-import type { Description } from '../describe/openapi.ts'
-import { HttpError } from '../http/errors.ts'
 import type { AdminPort } from './admin-port.ts'
-import { asksForJson, panelPage } from './page.ts'
+import { asksForJson, ofRoom, panelPage } from './page.ts'
 import { cut, search } from './paging.ts'
 
 /** The part of the panel's port that the description uses. */
@@ -16,7 +13,7 @@ type DescriptionPort = Pick<AdminPort, 'config' | 'describe' | 'errors' | 'jobs'
 /** Makes the handler of the page. */
 export function createDescription(port: DescriptionPort): Action {
   return async (ctx) => {
-    const { document, problems, shown } = await describe(port)
+    const { document, problems, shown } = await ofRoom(port.describe())
     if (asksForJson(ctx)) return ctx.json(document)
     const { operations, ...rest } = shown()
     const { items, ...page } = cut(ctx, search(ctx, operations, ({ text }) => text), operations.length, 'operation')
@@ -31,14 +28,5 @@ export function createDescription(port: DescriptionPort): Action {
         return { area, rows: items.filter((each) => each.area === area).map(({ row }) => row()) }
       }),
     })
-  }
-}
-
-async function describe(port: DescriptionPort): Promise<Description> {
-  try {
-    return await port.describe()
-  } catch (error) {
-    if (!(error instanceof MissingRoomError)) throw error
-    throw new HttpError(404, 'not_found', error.message, { cause: error })
   }
 }

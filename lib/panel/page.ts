@@ -2,7 +2,9 @@
  * Pages of the panel behind its guard: with the number of errors in the navigation, and the result of the button that
  * led here.
  */
+import { MissingRoomError } from '../config/load-room.ts'
 import type { CoreContext } from '../http/context.ts'
+import { HttpError } from '../http/errors.ts'
 import type { Reply } from '../http/reply.ts'
 import { page } from '../access/isolated-page.ts'
 import type { AdminPort } from './admin-port.ts'
@@ -31,4 +33,17 @@ export async function panelPage(
 /** Whether a page is requested as JSON. */
 export function asksForJson(ctx: CoreContext): boolean {
   return ctx.query.get('format') === 'json'
+}
+
+/**
+ * Awaits a part from an optional room.
+ * @throws HttpError 404 when the room is missing; any other error unchanged
+ */
+export async function ofRoom<Part>(part: Promise<Part>): Promise<Part> {
+  try {
+    return await part
+  } catch (error) {
+    if (!(error instanceof MissingRoomError)) throw error
+    throw new HttpError(404, 'not_found', error.message, { cause: error })
+  }
 }

@@ -15,6 +15,7 @@ import { createJobEndpoints } from './jobs.ts'
 import { createListings } from './listings.ts'
 import { createMonitor } from './monitor.ts'
 import { createOperations } from './operations.ts'
+import { createProfiles } from './profile.ts'
 import { createAdminPort, type PanelParts } from './admin-port.ts'
 import { createReports } from './reports.ts'
 import { answersForms } from './result.ts'
@@ -70,6 +71,9 @@ export const systemRoutes = [
     meaning: 'Makes a dead job wait again.' },
   { ...changing, name: 'svc.jobs.discard', method: 'POST', url: '/svc-jobs/discard', meaning: 'Removes a job.' },
   { ...changing, name: 'svc.jobs.run', method: 'POST', url: '/svc-jobs/run', meaning: 'Runs a job now.' },
+  { ...guarded, change: 'with-query', name: 'svc.profile', method: 'GET', url: '/svc-profile',
+    meaning: 'Where the time and memory of a process go; with a query, takes a profile.' },
+  { ...changing, name: 'svc.profile.take', method: 'POST', url: '/svc-profile', meaning: 'Takes a profile.' },
   { ...guarded, change: 'with-query', name: 'svc.trace', method: 'GET', url: '/svc-trace',
     meaning: 'The trace switches; with a query, sets one first.' },
   { ...changing, name: 'svc.trace.set', method: 'POST', url: '/svc-trace', meaning: 'Sets a trace switch.' },
@@ -130,6 +134,7 @@ export function createPanel(parts: PanelParts) {
     ...createListings(port, consequences),
     ...createRouteEndpoints(port),
     ...createJobEndpoints(port),
+    ...createProfiles(port),
     ...createTraceEndpoints(port),
     'svc.monitor': createMonitor(port),
     'svc.openapi': createDescription(port),

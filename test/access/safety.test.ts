@@ -16,17 +16,18 @@ const changing: readonly (readonly [method: 'GET' | 'POST', url: string])[] = sy
     change === 'never'
       ? []
       : (methods.split(',') as ('GET' | 'POST')[]).map(
-          (method) => [method, change === 'with-query' ? `${url}?mod=app&on=0` : url] as const,
+          (method) => [method, change === 'with-query' ? `${url}?mod=app&on=0&seconds=0` : url] as const,
         ),
 )
 
-test('changing requests: every POST; GET logout, stop, trace with a query, cache-clear, bench, reload, all by POST too', () => {
+test('changing requests: every POST; GET logout, stop, profile and trace with a query, cache-clear, bench, reload, all by POST too', () => {
   const urls = (wanted: string) => changing.filter(([method]) => method === wanted).map(([, url]) => url)
   const posts = systemRoutes.filter(({ method }) => method.includes('POST')).map(({ url }) => url)
   assert.deepEqual(urls('POST'), posts)
   for (const url of urls('GET')) assert.ok(posts.includes(url.replace(/\?.*/, '') as never), url)
   assert.deepEqual(urls('GET'), [
-    '/svc-trace?mod=app&on=0',
+    '/svc-profile?mod=app&on=0&seconds=0',
+    '/svc-trace?mod=app&on=0&seconds=0',
     '/svc-cache-clear',
     '/svc-stop',
     '/svc-bench-start',
@@ -95,6 +96,8 @@ test('requests from this site, typed or sent by curl pass', async (t) => {
   const statuses = new Map([
     ['POST /svc-routes/add', 409],
     ['POST /svc-routes/delete', 400],
+    ['GET /svc-profile?mod=app&on=0&seconds=0', 400],
+    ['POST /svc-profile?seconds=0', 400],
     ['POST /svc-trace', 400],
     ['POST /svc-jobs/retry', 400],
     ['POST /svc-jobs/discard', 400],
@@ -105,7 +108,8 @@ test('requests from this site, typed or sent by curl pass', async (t) => {
     ['POST /svc-logout', 302],
   ])
   for (const [what, headers] of here) {
-    for (const [method, url] of changing.filter(([, url]) => url !== '/svc-stop')) {
+    for (const [method, path] of changing.filter(([, path]) => path !== '/svc-stop')) {
+      const url = path === '/svc-profile' ? '/svc-profile?seconds=0' : path // A profile takes seconds.
       const question = { method, headers: headersOf(server, headers), ...(method === 'POST' && { body: '{}' }) }
       const typed = url === '/svc-login' ? form({ user: 'nobody' }, question.headers) : question
       const { status } = await server.askSignedIn(url, typed)

@@ -8,6 +8,7 @@ import { described } from '../panel/described.ts'
 import { failing, password, startPanel, user } from '../panel/panel-server.ts'
 import { startBoard } from '../support/board.ts'
 import { openPage, type Page } from '../support/browser.ts'
+import { until } from '../support/until.ts'
 import { send, signUp } from './board-person.ts'
 
 const file = fileURLToPath(new URL('../accessibility/node_modules/axe-core/axe.min.js', import.meta.url))
@@ -58,10 +59,16 @@ describe('accessibility', { concurrency: 2 }, () => {
     for (const path of [
       '/svc-monitor', '/svc-errors', '/svc-routes/list', '/svc-routes/listall', '/svc-routes/list?method=GET&path=/fine',
       '/svc-routes/list?path=/nowhere', '/svc-routes/list?record=new', '/svc-routes/diff', '/svc-config', '/svc-changes',
-      '/svc-index', '/svc-openapi', '/nowhere', '/pay/3',
+      '/svc-index', '/svc-openapi', '/svc-profile', '/nowhere', '/pay/3',
     ]) {
       found.push(...(await violations(page, server.url + path)))
     }
+    found.push(...(await violations(page, `${server.url}/svc-profile`, async () => {
+      await page.evaluate("document.getElementById('seconds').value = '1'")
+      await page.click('[value=cpu]')
+      await until(async () => (await page.evaluate("document.getElementById('result').hidden")) === false)
+      await page.click('#graph .server') // With its callers above it.
+    })))
     assert.deepEqual(found, [])
   })
 

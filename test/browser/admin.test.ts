@@ -155,6 +155,7 @@ describe('the panel', { concurrency: 3 }, () => {
       ['/svc-routes/listall', 'Routes'],
       ['/svc-routes/diff', 'Routes'],
       ['/svc-errors', 'Errors'],
+      ['/svc-profile', 'Profile'],
       ['/svc-config', 'Configuration'],
       ['/svc-changes', 'Changes'],
       ['/svc-openapi', 'API'],

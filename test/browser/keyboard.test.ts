@@ -7,7 +7,7 @@ import { openPage, type Page } from '../support/browser.ts'
 
 const paths = [
   '/svc-monitor', '/svc-errors', '/svc-routes/list', '/svc-routes/list?record=new', '/svc-routes/diff', '/svc-config',
-  '/svc-changes', '/svc-index', '/svc-openapi',
+  '/svc-changes', '/svc-index', '/svc-openapi', '/svc-profile',
 ]
 
 /** Every visible element that a mouse can use, numbered; those that Tab reaches are removed. */

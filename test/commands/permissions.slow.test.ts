@@ -230,6 +230,9 @@ function testModel(): void {
     assert.equal((await visitor.get('/count')).text, '2')
     assert.equal(readdirSync(join(cwd, 'data/sessions')).length > 0, true)
     assert.equal(existsSync(join(cwd, '.data/svc.db')), true)
+    const profile = await visitor.get('/svc-profile?seconds=1')
+    assert.deepEqual([profile.status, /permission model denies profiles: .* --allow-inspector/.test(profile.text)], [501, true])
+    assert.match((await visitor.get('/svc-profile')).text, /permission model denies profiles/)
     assert.match((await request(`${url}/page`)).text, /<p>2<\/p>/)
 
     assert.equal((await request(`${url}/word`)).text, 'first')

@@ -40,9 +40,9 @@ describe('docs/admin.md', () => {
     const urls = (routes: readonly { readonly url: string }[]): string[] => [...new Set(routes.map(({ url }) => url))].sort()
     assert.deepEqual(names(/In `prod` all need a login except ([^.]*)\./), urls(systemRoutes.filter(({ auth }) => !auth)))
     assert.deepEqual(names(/`admin\.enabled` false, all except ([^.]*) are 404/), urls(systemRoutes.filter(({ always }) => always)))
-    assert.match(prose, /Endpoints with POST change something, as does GET of trace with a query:/)
+    assert.match(prose, /Endpoints with POST change something, as does GET of trace or profile with a query:/)
     for (const { url, method, change } of systemRoutes) {
-      const documented = method.includes('POST') ? 'always' : url === '/svc-trace' ? 'with-query' : 'never'
+      const documented = method.includes('POST') ? 'always' : ['/svc-trace', '/svc-profile'].includes(url) ? 'with-query' : 'never'
       assert.equal(change, documented, `${method} ${url}`)
     }
   })

@@ -184,6 +184,8 @@ describe('docs/audit.md', () => {
       '`import()` of a computed name': (tokens) =>
         tokens.some(({ text }, at) => text === 'import' && tokens[at + 1]?.text === '(' && tokens[at + 2]?.kind !== 'string'),
       '`node:cluster`': names('node:cluster'),
+      '`node:inspector`': names('node:inspector'),
+      '`node:inspector/promises`': names('node:inspector/promises'),
       '`node:module`': names('node:module'),
       '`node:sqlite`': names('node:sqlite'),
       '`node:worker_threads`': names('node:worker_threads'),

@@ -60,7 +60,8 @@ describe('docs/openapi.json', () => {
     // has its tests in test/panel and test/access; `default` is for all that is not the endpoint's own.
     const unwritten = ['svc.login.post 500', 'svc.setup.post 500', 'svc.routes.add 500', 'svc.routes.delete 500']
     const ofJobs = hasSqlite ? [] : ['retry', 'discard', 'run'].map((name) => `svc.jobs.${name} 200`)
-    const elsewhere = ['svc.ready 503', 'svc.login.post 200', 'svc.login.post 429', ...unwritten, ...ofJobs]
+    const ofProfiles = ['svc.profile', 'svc.profile.take'].flatMap((name) => [`${name} 409`, `${name} 501`])
+    const elsewhere = [...ofProfiles, 'svc.ready 503', 'svc.login.post 200', 'svc.login.post 429', ...unwritten, ...ofJobs]
     const missing = documented.filter((answer) => !answer.endsWith(' default') && !seen.has(answer))
     assert.deepEqual(missing.sort(), elsewhere.sort())
   })
@@ -183,6 +184,11 @@ const callsInDev: readonly Call[] = [
   [200, '/svc-openapi'],
   [200, '/svc-openapi?format=json'],
   ...jobCalls,
+  [200, '/svc-profile'],
+  [200, '/svc-profile?seconds=1'],
+  [400, '/svc-profile?seconds=0'],
+  [200, '/svc-profile?kind=heap&seconds=1', { method: 'POST' }],
+  [400, '/svc-profile?kind=none', { method: 'POST' }],
   [200, '/svc-trace'],
   [200, '/svc-trace?mod=all&on=1'],
   [400, '/svc-trace?mod=nobody'],

@@ -77,7 +77,7 @@ describe('the least server', () => {
     assert.match(check.stderr, new RegExp(`^svc check needs the folder ${target}/describe, which is missing`, 'm'))
   })
 
-  it('shows no description of its routes, and names the folder that it needs', async (t) => {
+  it('shows no description of its routes and no profiles, and names the folders that they need', async (t) => {
     const routes = { 'routes/api.json': [{ name: 'api', url: '/api', action: 'svc:openapi' }] }
     const server = launch(t, [], { cwd: applicationFolder(routes, credentials), launcher, nodeOptions: optionsOfTarget() })
     const url = await server.listening()
@@ -86,6 +86,8 @@ describe('the least server', () => {
     const sentence = `svc:openapi needs the folder ${target}/describe, which is missing from this installation`
     assert.deepEqual([status, text], [404, JSON.stringify({ error: 'not_found', detail: sentence })])
     assert.equal((await request(`${url}/api`)).status, 500)
+    const profile = await request(`${url}/svc-profile`, { headers })
+    assert.deepEqual([profile.status, profile.text.includes(`needs the folder ${target}/diagnose`)], [404, true])
     server.child.kill('SIGTERM')
     await server.ended
     assert.ok(server.stdout().includes(sentence), server.stdout())

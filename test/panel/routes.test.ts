@@ -304,7 +304,7 @@ test('the lists as JSON are route records: of the application, or all', async (t
   const list = await server.askSignedIn('/svc-routes/list?format=json')
   is(list, 200, [{ name: 'hello', url: '/hello/:name', action: 'hello.mjs', method: 'GET', middleware: '', scope: '' }])
   const all = await names(server, 'listall')
-  assert.deepEqual([all.at(0), all.at(-1), all.length], ['svc.ping', 'hello', 36]) // With svc.live.
+  assert.deepEqual([all.at(0), all.at(-1), all.length], ['svc.ping', 'hello', 38]) // With svc.live.
 })
 
 test('an odd name and pattern are escaped in the listings', async (t) => {

@@ -7,8 +7,8 @@ import type { Config } from '../config/table.ts'
 import { loadRoom } from '../config/load-room.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import { originOf, type LogRecord } from '../log/record.ts'
-import { lastStateFile } from './last-state.ts'
-import type { RunningRequests } from './running-requests.ts'
+import { lastStateFile } from '../process/last-state.ts'
+import type { RunningRequests } from '../process/running-requests.ts'
 
 interface WatchedProcess {
   readonly loaded: Pick<LoadedConfig, 'folder'>
