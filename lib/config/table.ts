@@ -127,7 +127,8 @@ export const configTable = {
   'server.hang_trace_s': {
     kind: 'integer or auto', min: 0, max: 86_400, default: 'auto',
     meaning: 'Seconds after which a blocked event loop is logged, '
-      + '[with what blocks it](operations.md#a-process-that-hangs). `auto`: 5 under a service manager, else 0. 0: never.',
+      + '[with what blocks it](operations.md#a-process-that-hangs). `auto`: 5 under a service manager, else 0. '
+      + '0: never.',
   },
   'server.hang_timeout_s': {
     kind: 'integer', min: 0, max: 86_400, default: 60,
