@@ -2,18 +2,18 @@
  * The thread that watches the main thread of this process. When that one stands still, it logs which requests run and
  * where the JavaScript is; and it keeps the last state of the process in a file.
  *
+ * What it needs for a line is loaded when the first one is due: a thread that only waits should take little memory.
+ *
  * Surprise: it counts its own ticks and reads no clock. After a suspended process or a sleeping machine, all of that
  * time is one tick.
  */
 import { writeSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
-import { reasonOf } from '../base/reason.ts'
 import type { LogTarget } from '../log/log-file.ts'
-import { Logger } from '../log/logger.ts'
+import type { Logger } from '../log/logger.ts'
 import type { LogRecord } from '../log/record.ts'
 import { LastState, stateOf, textOfState } from '../process/last-state.ts'
 import { RunningRequests } from '../process/running-requests.ts'
-import { stackOfMainThread } from './blocked-stack.ts'
 import { beatMs, type HangThreadData } from './hang-watch.ts'
 
 const data = workerData as HangThreadData // From hang-watch.ts.
@@ -23,7 +23,8 @@ let lastBeat = -1
 let missed = 0
 
 /** Opens the log of the process. It has what the main thread wrote; what that one has buffered comes later. */
-function openLog(): Logger {
+async function openLog(): Promise<Logger> {
+  const { Logger } = await import('../log/logger.ts')
   const { config, logFolder, pipe, origin } = data
   const print = (text: string): void => void writeSync(1, text) // process.stdout of a thread needs the main thread.
   const parts = { origin, consolePort: { out: print, error: print, waitingBytes: 0 } }
@@ -47,16 +48,17 @@ function targetOf({ fd, path }: { readonly fd: number; readonly path: string }):
 }
 
 async function report(): Promise<void> {
+  const { stackOfMainThread } = await import('./blocked-stack.ts')
   const { who, afterS } = data
   const state = textOfState(stateOf(running))
   const blocked = `the event loop${who} has been blocked for ${afterS} s`
   const { where, thrown }: { where: string; thrown?: Error } = await stackOfMainThread().then(
     (stack) => (stack === undefined ? { where: ' in native code' } : { where: '', thrown: errorOf(blocked, stack) }),
-    (error: unknown) => ({ where: ` (no stack: ${reasonOf(error)})` }),
+    (error: Error) => ({ where: ` (no stack: ${error.message})` }), // Node throws Errors.
   )
   const timeMs = Date.now()
   const text = `${blocked}${where}; ${state}`
-  const logger = openLog()
+  const logger = await openLog()
   logger.module('server').error(text, { thrown })
   logger.close()
   const stack = thrown?.stack ?? ''

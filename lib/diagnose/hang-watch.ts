@@ -3,7 +3,8 @@
  * last state of the process in a file. See `hang-thread.ts`.
  */
 import { url as debuggerUrl } from 'node:inspector'
-import { extname } from 'node:path'
+import * as nodeModule from 'node:module'
+import { dirname, extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { reasonOf } from '../base/reason.ts'
 import type { Config } from '../config/table.ts'
@@ -52,6 +53,7 @@ export function watchHangs({ log, onRecord, ...options }: HangWatchOptions): () 
   try {
     thread = new Worker(new URL(`./hang-thread${extname(import.meta.url)}`, import.meta.url), {
       workerData: { ...options, beats } satisfies HangThreadData,
+      env: environment(),
       resourceLimits: { maxOldGenerationSizeMb: oldGenerationMb, maxYoungGenerationSizeMb: 1 },
     })
   } catch (error) {
@@ -71,4 +73,11 @@ export function watchHangs({ log, onRecord, ...options }: HangWatchOptions): () 
     await thread.terminate()
     if (options.stateFile !== undefined) removeLastState(options.stateFile)
   }
+}
+
+/** A thread uses the compile cache only if told; without it, it would need 12 MB more to read TypeScript. */
+function environment(): NodeJS.ProcessEnv {
+  const { getCompileCacheDir } = nodeModule as { getCompileCacheDir?: () => string | undefined } // Since Node 22.1.
+  const cache = getCompileCacheDir?.() // A folder for this version, within that of the cache.
+  return cache === undefined ? process.env : { ...process.env, NODE_COMPILE_CACHE: dirname(cache) }
 }
