@@ -179,6 +179,8 @@ class Server implements App {
   readonly #node: Node | undefined
   readonly #usedCodesFile: UsedCodesFile
   readonly #built: ApplicationParts
+  readonly metrics: App['metrics']
+  readonly ready: App['ready']
   readonly #dev: Dev | undefined
   readonly #maintenance: Maintenance
   readonly #serving: Serving
@@ -220,6 +222,9 @@ class Server implements App {
     const more = { ...worker, backends, createLive: rooms.live?.createLive, now: options.now }
     const built = new ApplicationParts(loaded, this.#appKey.key, this.log, more)
     this.#built = built
+    const { metrics: ofApp, ready } = built.registrarsOf({ state: 'in use' })
+    this.metrics = ofApp
+    this.ready = ready
     life.atEnd(() => built.data.close())
     life.atEnd(() => Promise.all([built.builtIn.sessions.close(), built.endEvents()]))
     life.atEnd(() => built.jobs.current?.close())
@@ -237,8 +242,11 @@ class Server implements App {
     this.#serving = createServing(config, this.#dev?.wrap(parts) ?? parts)
     this.#stop = this.#createStop()
     const { application } = built
-    const isReloadRefused = (): boolean => application.isReloadRefused || this.#certificate?.isReloadRefused === true
-    const sources = createMetricSources({ ...shared, serving: this.#serving, isReloadRefused })
+    const sources = createMetricSources({
+      ...shared,
+      serving: this.#serving,
+      isReloadRefused: () => application.isReloadRefused || this.#certificate?.isReloadRefused === true,
+    })
     this.#own = createThisProcess(sources, this.#logs)
     this.#processes = (worker?.joinProcesses ?? createSingleProcess)(this.#own)
     life.atEnd(() => this.#processes.close())
@@ -508,7 +516,7 @@ class Server implements App {
   }
 
   #createPanel(): ReturnType<typeof createPanel> {
-    const { registry, application, builtIn, describe, jobs, profiler } = this.#built
+    const { registry, application, builtIn, describe, jobs, profiler, readyChecks } = this.#built
     const stopping = new AbortController()
     this.#life.atStop(() => stopping.abort())
     return createPanel({
@@ -519,6 +527,7 @@ class Server implements App {
       logs: this.#logs,
       control: this.control,
       readiness: () => this.#life.readiness(),
+      failedChecks: () => readyChecks.run(),
       preview: () => application.preview(),
       settings: () => application.settings,
       describe,
@@ -529,6 +538,7 @@ class Server implements App {
       nodes: this.#worker?.nodes ?? this.#node,
       worker: this.#worker,
       code: this.#code,
+      certificateEndsMs: () => this.#certificate?.endsMs,
       keyDerivation: builtIn.keyDerivation,
     })
   }
@@ -549,13 +559,14 @@ class Server implements App {
 
   #collectWarnings(): void {
     const life = this.#life
-    const { application, builtIn: { limits } } = this.#built
+    const { application, readyChecks, builtIn: { limits } } = this.#built
     const nodes = this.#worker?.nodes ?? this.#node
     life.warns(() => this.#configurationWarnings())
     life.warns(() => [...(this.#certificate?.warnings() ?? []), ...this.#folders.warnings()])
     life.warns(() => [...this.#usedCodesFile.warnings(), ...this.#maintenance.warnings()])
     life.warns(() => [...application.warnings, ...limits.warnings(), ...this.#serving.listener.warnings()])
     life.warns(() => [...(this.#shared?.warnings() ?? []), ...(nodes?.warnings() ?? []), ...this.#logs.problems()])
+    life.warns(() => readyChecks.warnings())
     if (nodes !== undefined) life.needs(() => nodes.isReady)
   }
 

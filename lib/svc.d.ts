@@ -47,6 +47,42 @@ declare module 'svc' {
     queue(name: string, options?: SourceOptions): Queue
     /** Adds a job, as `ctx.enqueue` does. */
     enqueue(name: string, data?: unknown, options?: EnqueueOptions): Promise<string>
+    /** Creates metrics for `/svc-metrics` and `/svc-status`. They end with the module. */
+    readonly metrics: AppMetrics
+    /**
+     * Adds a check: `/svc-ready` is 503 unless it returns true within two seconds. It ends with the module.
+     * @param name names it in warnings: 1 to 100 characters
+     * @throws Error for a name that another check has
+     */
+    ready(name: string, check: () => boolean | Promise<boolean>): void
+  }
+
+  /** `app.metrics`. A name has letters, digits and `_`; the metric is called `app_` and the name. */
+  export interface AppMetrics {
+    /**
+     * Creates a counter, which continues when the module is loaded anew.
+     * @param help its meaning in one line
+     * @param labels the names of its labels. Beyond 100 combinations of their values, all others are `other`
+     * @throws TypeError for an invalid name, help or label; Error for a name that another metric has
+     */
+    counter(name: string, help: string, labels?: readonly string[]): Counter
+    /**
+     * Creates a gauge. With several processes the metric is the sum of their values.
+     * @param read returns the current value: a finite number, at once. Called at each scrape and every five seconds
+     * @throws as `counter` does
+     */
+    gauge(name: string, help: string, read: () => number): void
+  }
+
+  /** A counter of `app.metrics`. */
+  export interface Counter {
+    /**
+     * Adds a number.
+     * @param by 0 or more; 1 by default
+     * @param labels a value for each of its labels, of which the first 200 characters count
+     * @throws RangeError for another number; TypeError for missing or unknown labels
+     */
+    add(by?: number, labels?: Readonly<Record<string, string>>): void
   }
 
   // ---- jobs ----

@@ -27,6 +27,7 @@ import type { MetricSources } from '../metrics/table.ts'
 import type { Node } from '../nodes/node.ts'
 import type { SharedEngine } from '../nodes/shared.ts'
 import type { CodeDigest } from '../proof/code-digest.ts'
+import { createDescriptorReader } from '../composition/file-descriptors.ts'
 import { LocalData } from '../composition/local-data.ts'
 import type { Rooms } from '../composition/rooms.ts'
 import { hostLimits } from './limits.ts'
@@ -132,7 +133,11 @@ export class Primary {
     this.#thisProcess = this.#createThisProcess()
     const report = (message: string, thrown: unknown): void => log.error(message, { thrown })
     this.#readings = createReadingsHost({ thisProcess: this.#thisProcess, count, report })
-    this.#watch = createWatch({ log, patience: config['server.hang_timeout_s'] })
+    this.#watch = createWatch({
+      log,
+      patience: config['server.hang_timeout_s'],
+      onHang: (number) => this.#supervisor.hangs(number),
+    })
     this.#opened = this.#shared?.opened().then(() => this.#openNode(), () => {})
     this.#served = new Promise((resolve) => (this.#resolveServed = resolve))
     void this.#served.then(({ port }) => this.#node?.listens(port))
@@ -287,7 +292,9 @@ export class Primary {
         const dropped = this.#events.dropped + this.#durableEvents.dropped
         return { published: 0, delivered: 0, slow: 0, dropped }
       },
-      sessions: () => this.#sessions.counts,
+      sessions: () => ({ ...this.#sessions.counts, stored: this.#sessions.stored }),
+      descriptors: createDescriptorReader(),
+      replaced: () => this.#supervisor.replaced,
       log: general,
       accessLog: access,
       warnings: () => [...problems(), ...this.#usedCodesFile.warnings(), ...this.#supervisor.warnings()],
@@ -333,7 +340,10 @@ function isAddress(value: unknown): value is Address {
 }
 
 /** The sources of a primary. The totals add them to those of the workers, so nothing may be counted in both. */
-type PrimarySources = Pick<MetricSources, 'eventLoop' | 'events' | 'sessions' | 'log' | 'accessLog' | 'warnings'>
+type PrimarySources = Pick<
+  MetricSources,
+  'eventLoop' | 'events' | 'sessions' | 'log' | 'accessLog' | 'descriptors' | 'replaced' | 'warnings'
+>
 
 const noPool = { workers: 0, queueSize: 0, busy: 0, waiting: 0, refused: 0 }
 
@@ -354,6 +364,8 @@ export function createPrimaryProcess(primarySources: PrimarySources, logs: Panel
     connections: () => ({ open: 0, refused: 0, stalled: 0, failed: 0 }),
     views: { hits: 0, misses: 0 },
     isReloadRefused: () => false,
+    isReady: () => true,
+    appMetrics: () => [],
   }
   return createThisProcess(sources, logs)
 }

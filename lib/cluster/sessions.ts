@@ -106,6 +106,11 @@ export function hostSessions({ onProblem, open = openLocalStore }: SessionHostOp
     get counts(): StoreCounts {
       return [...stores.values()].reduce((sum, { counts }) => addCounts(sum, counts), noCounts)
     },
+    /** The sessions in all stores that know their number; undefined if none does. */
+    get stored(): number | undefined {
+      const known = [...stores.values()].flatMap(({ stored }) => stored ?? [])
+      return known.length === 0 ? undefined : known.reduce((sum, stored) => sum + stored, 0)
+    },
     sweep,
     /** Closes all stores. */
     close: (): void => {

@@ -43,10 +43,15 @@ interface Slot {
   failure: string | undefined
   /** Why the current worker will end, if known. */
   reason: string | undefined
+  /** Whether it is being killed because it hangs. */
+  hangs: boolean
   restart: NodeJS.Timeout | undefined
   /** Whether the worker has been asked to end. */
   ending: boolean
 }
+
+/** Why a worker was replaced. */
+type Replacement = keyof ReturnType<typeof noReplacements>
 
 /** A worker that ends within this time counts as failed to start, even if it has served. */
 const soonMs = 10_000
@@ -61,6 +66,7 @@ const graceMs = 2000
 export function createSupervisor(options: SupervisorOptions) {
   const { count, log, stopTimeoutMs, now = () => performance.now() } = options
   const slots = Array.from({ length: count }, (_, at) => emptySlot(at + 1))
+  const replaced = noReplacements()
   let wasReady = false
   let stopping = false
   let status = 0
@@ -71,7 +77,7 @@ export function createSupervisor(options: SupervisorOptions) {
 
   function start(slot: Slot): void {
     const worker = options.start(slot.number)
-    Object.assign(slot, { worker, serving: false, ending: false, reason: undefined, startedAt: now() })
+    Object.assign(slot, { worker, serving: false, ending: false, hangs: false, reason: undefined, startedAt: now() })
     void worker.ended.then((ending) => ended(slot, worker, ending))
   }
 
@@ -84,6 +90,7 @@ export function createSupervisor(options: SupervisorOptions) {
     }
     if (slot.ending) {
       log.info(`process ${slot.number} has stopped: restarting`)
+      replaced.planned += 1
       return start(slot)
     }
     const how = describe(ending)
@@ -98,6 +105,7 @@ export function createSupervisor(options: SupervisorOptions) {
     if (slot.failures >= mostFailures && !slots.some(isHealthy)) {
       return giveUp(`${what}; it did so ${slot.failures} times in a row within ${soonMs / 1000} s of its start`, 1)
     }
+    replaced[replacementOf(slot, ending)] += 1
     const waitMs = slot.failures === 1 ? 0 : Math.min(firstDelayMs * 2 ** (slot.failures - 2), longestDelayMs)
     log.error(`${what}; restarting${waitMs === 0 ? '' : ` in ${waitMs} ms`}`)
     if (waitMs === 0) return start(slot)
@@ -164,6 +172,13 @@ export function createSupervisor(options: SupervisorOptions) {
       const slot = slots[number - 1]
       if (slot !== undefined) slot.ending = true
     },
+    /** Call it before the worker with this number is killed because it hangs. */
+    hangs: (number: number): void => {
+      const slot = slots[number - 1]
+      if (slot !== undefined) slot.hangs = true
+    },
+    /** The replaced workers by reason. */
+    replaced: replaced as Readonly<typeof replaced>,
     /** Stops a worker gracefully and starts a successor. */
     replace: (number: number): void => {
       const slot = slots[number - 1]
@@ -193,8 +208,20 @@ export const doesNotServe = (number: number, why: string): string =>
   `process ${number} does not serve: ${why}. Retrying`
 
 function emptySlot(number: number): Slot {
-  const ofWorker = { worker: undefined, serving: false, ending: false, reason: undefined, startedAt: 0 }
+  const ofWorker = { worker: undefined, serving: false, ending: false, hangs: false, reason: undefined, startedAt: 0 }
   return { number, ...ofWorker, failures: 0, failure: undefined, restart: undefined }
+}
+
+/**
+ * Counts by reason: killed by this server because it hangs; ended by SIGABRT, as V8 does when its heap is full; by
+ * another signal; with a status; not started, or could not serve; stopped as planned.
+ */
+const noReplacements = () => ({ hang: 0, abort: 0, signal: 0, exit: 0, start: 0, planned: 0 })
+
+function replacementOf({ hangs, reason }: Slot, { signal, error }: Ending): Replacement {
+  if (hangs) return 'hang'
+  if (reason !== undefined || error !== undefined) return 'start'
+  return signal === null ? 'exit' : signal === 'SIGABRT' ? 'abort' : 'signal'
 }
 
 /** Explains SIGABRT: Node aborts when it cannot start its threads, about 11 in each process. */

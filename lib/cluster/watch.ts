@@ -14,6 +14,8 @@ type Watched = Pick<WorkerProcess, 'number' | 'peer' | 'kill'>
 
 interface WatchOptions {
   readonly log: ModuleLogger
+  /** Called with the number of a worker before it is killed. */
+  readonly onHang?: (number: number) => void
   /** Beats without an answer after which a worker is killed; 0: never. */
   readonly patience: number
   /** Milliseconds between two beats; by default 1000. */
@@ -30,13 +32,13 @@ const maxBacklog = 2 ** 26
 const fewBeats = 2
 
 /** Makes a watch without workers. */
-export function createWatch({ log, patience, beatMs = 1000 }: WatchOptions) {
+export function createWatch({ log, patience, onHang = () => {}, beatMs = 1000 }: WatchOptions) {
   const heartbeat = new Heartbeat<Pulse>(beatMs)
   const pulses = new Map<number, Pulse>()
   return {
     /** Watches a worker until its channel closes. */
     attach: (worker: Watched): void => {
-      const pulse = new Pulse(worker, log, patience)
+      const pulse = new Pulse(worker, log, patience, onHang)
       pulses.set(worker.number, pulse)
       heartbeat.add(pulse)
       void worker.peer.closed.then(() => {
@@ -61,14 +63,16 @@ class Pulse {
   readonly #worker: Watched
   readonly #log: ModuleLogger
   readonly #patience: number
+  readonly #onHang: (number: number) => void
   #isPending = false
   #hasAnswered = false
   #isKilled = false
 
-  constructor(worker: Watched, log: ModuleLogger, patience: number) {
+  constructor(worker: Watched, log: ModuleLogger, patience: number, onHang: (number: number) => void) {
     this.#worker = worker
     this.#log = log
     this.#patience = patience
+    this.#onHang = onHang
     void this.#ask(worker.peer) // The worker answers as soon as it listens.
   }
 
@@ -109,6 +113,7 @@ class Pulse {
     if (this.#isKilled) return
     this.#isKilled = true
     this.#log.error(`${this.#name} ${why}: killing it`)
+    this.#onHang(this.#worker.number)
     this.#worker.kill('SIGKILL')
   }
 }

@@ -4,7 +4,9 @@
  */
 import { resolve } from 'node:path'
 import type { SetupApp } from 'svc'
+import { AppMetrics } from '../application/app-metrics.ts'
 import { Application } from '../application/application.ts'
+import { ReadyChecks } from '../application/ready-checks.ts'
 import { createRouteBuilder, type RouteBuilder } from '../application/route-builder.ts'
 import { WebSocketHost } from '../application/web-socket-host.ts'
 import { RateLimited } from '../base/rate-limited.ts'
@@ -26,6 +28,7 @@ import { authorLogger } from '../log/feature.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import { MiddlewareHost } from '../modules/middleware-host.ts'
 import { Modules } from '../modules/modules.ts'
+import type { Scope } from '../modules/registrations.ts'
 import { createUrlBuilder } from '../routing/feature.ts'
 import { Registry } from '../routing/registry.ts'
 import { isSessionHash, OpenReplies } from '../session/open-replies.ts'
@@ -70,6 +73,8 @@ export class ApplicationParts {
   /** Undefined where the installation has no live pages. */
   readonly live: Live | undefined
   readonly builtIn: BuiltIn
+  readonly appMetrics: AppMetrics
+  readonly readyChecks: ReadyChecks
   /** The members that events, live pages, settings and the built-in middleware add to the context. */
   readonly features: readonly Feature[]
   readonly application: Application<SetupApp>
@@ -113,6 +118,8 @@ export class ApplicationParts {
     const keys = [appKey, ...config.app_key_previous]
     this.builtIn = createBuiltIn({ loaded, keys, log, registry, data, backends, openReplies: this.#openReplies })
     this.reports = reportsTo(log('error'))
+    this.appMetrics = new AppMetrics(log('metrics'))
+    this.readyChecks = new ReadyChecks(log('server'))
     this.application = this.#createApplication({ number, count })
     const { application } = this
     const settings: Feature = {
@@ -138,6 +145,14 @@ export class ApplicationParts {
   readonly profiler = async (): Promise<Profiler> => {
     const { createProfiler } = await loadRoom('/svc-profile', () => import('../diagnose/profile.ts'))
     return (this.#profiler ??= createProfiler(this.#loaded.folder))
+  }
+
+  /** Returns what a module registers metrics and readiness checks with. */
+  registrarsOf(scope: Scope): Pick<SetupApp, 'metrics' | 'ready'> {
+    return {
+      metrics: this.appMetrics.of(scope),
+      ready: (name, check) => this.readyChecks.add(scope, name, check),
+    }
   }
 
   /** Saves the events, if they are in this process, and frees everything. Call when no request is waiting. */
@@ -208,7 +223,7 @@ export class ApplicationParts {
       folder,
       modules,
       builtIn: groups,
-      app: (settings) => ({ ...app, settings }),
+      app: (settings, scope) => ({ ...app, settings, ...this.registrarsOf(scope) }),
       readSettings: createSettingsReader(this.#loaded),
       teardownTimeoutMs: (config['server.stop_timeout_s'] * 1000) / 4,
       onProblem: (message, thrown) => errors.error(message, { thrown }),

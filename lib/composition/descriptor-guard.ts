@@ -49,6 +49,8 @@ export function guardDescriptors(
   let checks = 0
   let closed = 0
   let closedAtMs = -Infinity
+  /** Whether the log has a line that none can be closed, since descriptors run short. */
+  let isReported = false
   /** Whether the system has yet to free the descriptors of closed connections. */
   let isSettling = false
   /** Connections, those longest without progress first. */
@@ -64,13 +66,17 @@ export function guardDescriptors(
   function relieve(): void {
     const nowMs = performance.now()
     recount(nowMs)
-    if (open < maxOpen) return
+    if (open < maxOpen) {
+      isReported = false
+      return
+    }
     const before = open
     while (open >= maxOpen && closeOne(open < maxOpenFresh ? nowMs - freshMs : nowMs)) open -= 1
     const closesNone = before === open
     const outcome = closesNone ? 'none of which can be closed' : `closed ${before - open} that made no progress`
     const state = `${before} of ${limit} file descriptors are open, with ${sockets.size} connections`
-    short.say(`${state}, ${outcome}${advice}`, String(closesNone))
+    if (!closesNone || !isReported) short.say(`${state}, ${outcome}${advice}`, String(closesNone))
+    isReported = closesNone
     if (closesNone) return
     closedAtMs = nowMs
     isSettling = true

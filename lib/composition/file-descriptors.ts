@@ -5,6 +5,7 @@
  * connections are limited before the file descriptors run out.
  */
 import { readdirSync, readFileSync, statSync } from 'node:fs'
+import type { MetricSources } from '../metrics/table.ts'
 
 /** The file descriptors of a process. */
 export interface DescriptorCounts {
@@ -28,6 +29,22 @@ export function processDescriptors(limitsFile = '/proc/self/limits'): Descriptor
   const limit = /^Max open files +(\d+)/m.exec(readIfThere(limitsFile))?.[1]
   if (limit === undefined) return undefined
   return { limit: Number(limit), count: () => countOpen(Number(limit)) }
+}
+
+/**
+ * Returns a function that reports the descriptors of this process for its metrics. Where counting is slow, it counts at
+ * most for a fiftieth of the time.
+ */
+export function createDescriptorReader(): MetricSources['descriptors'] {
+  const descriptors = processDescriptors()
+  let open: number | undefined
+  let countedAtMs = -Infinity
+  return () => {
+    if (descriptors === undefined) return undefined
+    const nowMs = performance.now()
+    if (nowMs - countedAtMs >= (open ?? 0) / 20) [open, countedAtMs] = [descriptors.count(), nowMs]
+    return { open, limit: descriptors.limit }
+  }
 }
 
 /** Returns the maximum of connections that should be open at once, at least 1. Each takes a file descriptor. */

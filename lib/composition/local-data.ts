@@ -103,6 +103,9 @@ export class LocalData {
       get counts() {
         return store?.counts ?? noCounts
       },
+      get stored() {
+        return store?.stored
+      },
     }
   }
 

@@ -6,6 +6,7 @@ import { createEventLoopWatch } from '../metrics/event-loop.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { LineCounts, MetricSources } from '../metrics/table.ts'
 import type { ApplicationParts } from './application-parts.ts'
+import { createDescriptorReader } from './file-descriptors.ts'
 import type { Life } from './life.ts'
 import type { Serving } from './serving.ts'
 
@@ -40,13 +41,17 @@ export function createMetricSources(parts: CountingParts): MetricSources {
     restQueueWaits,
     webSockets: built.webSockets,
     events: () => built.events.status(),
-    sessions: () => sessions.counts,
+    sessions: () => ({ ...sessions.counts, stored: sessions.stored }),
     jobs: () => built.jobs.counts,
     limits: limits.refused,
     connections: () => listener.connections(),
     views: built.views,
     ...lineCounts(logs, worker !== undefined),
+    descriptors: createDescriptorReader(),
+    replaced: () => ({}),
     isReloadRefused,
+    isReady: () => life.readiness() === 'ready' && built.readyChecks.failed().length === 0,
+    appMetrics: () => built.appMetrics.read(),
     warnings: () => life.warnings(),
   }
 }

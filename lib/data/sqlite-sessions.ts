@@ -23,6 +23,8 @@ interface SqliteSessionsOptions {
 
 /** The most sessions that one sweep removes. */
 const sweepSize = 1000
+/** A count reads an index: some 20 ms for a million sessions. */
+const countEveryMs = 30_000
 
 /** The store. It does not own the database. */
 export class SqliteSessions implements SessionStore {
@@ -31,6 +33,8 @@ export class SqliteSessions implements SessionStore {
   readonly #onProblem: (message: string) => void
   readonly #now: () => number
   #damaged = 0
+  #stored = 0
+  #countedAtMs = -Infinity
 
   constructor({ database, problemOf, onProblem, now = steadyClock() }: SqliteSessionsOptions) {
     this.#database = database
@@ -41,6 +45,15 @@ export class SqliteSessions implements SessionStore {
 
   get counts(): StoreCounts {
     return { evicted: 0, damaged: this.#damaged }
+  }
+
+  get stored(): number {
+    const nowMs = this.#now()
+    if (nowMs - this.#countedAtMs >= countEveryMs) {
+      this.#countedAtMs = nowMs
+      this.#stored = Number(this.#database.prepare('SELECT count(*) AS count FROM sessions').get()?.['count'])
+    }
+    return this.#stored
   }
 
   read(id: string): StoredSession | undefined {

@@ -40,7 +40,7 @@ export interface ThisProcess {
   read(since: Since): Reading
   /** Reads since the start, but only the routes requested since the last call. Must have a single caller. */
   takeChanges(): Reading
-  /** Reads since the start, without routes: the cost does not depend on their number. */
+  /** Reads since the start, without routes and metrics of the application: the cost does not depend on their number. */
   readWithoutRoutes(): Reading
   summary(): Summary
   lines(): readonly LogLine[]
@@ -95,15 +95,15 @@ export function summaryOf(total: Reading, windows: readonly Reading[]): Summary 
 
 /** Makes this process, with the lines and errors of its logs. */
 export function createThisProcess(sources: MetricSources, { recent, errors }: PanelLogs): ThisProcess {
-  const { metrics, eventLoop, queueWaits, restQueueWaits } = sources
+  const { metrics, eventLoop, queueWaits, restQueueWaits, appMetrics } = sources
   let windowStart: Reading | undefined
-  const readWithoutRoutes = (): Reading => readProcess(sources, [])
+  const readWithoutRoutes = (): Reading => readProcess(sources, [], [])
   return {
     read: (since) =>
       since === 'start'
-        ? readProcess(sources, metrics.readRoutes())
-        : { ...difference(readWithoutRoutes(), windowStart), routes: metrics.readWindowRoutes() },
-    takeChanges: () => readProcess(sources, metrics.takeChangedRoutes()),
+        ? readProcess(sources, metrics.readRoutes(), appMetrics())
+        : { ...difference(readProcess(sources, [], appMetrics()), windowStart), routes: metrics.readWindowRoutes() },
+    takeChanges: () => readProcess(sources, metrics.takeChangedRoutes(), appMetrics()),
     readWithoutRoutes,
     summary: () => {
       const now = readWithoutRoutes()
@@ -115,7 +115,7 @@ export function createThisProcess(sources: MetricSources, { recent, errors }: Pa
     clearErrors: (beforeMs) => errors.clear(beforeMs),
     beginWindow: () => {
       for (const each of [metrics, eventLoop.delay, queueWaits, restQueueWaits]) each.beginWindow()
-      windowStart = readWithoutRoutes()
+      windowStart = readProcess(sources, [], appMetrics())
     },
   }
 }

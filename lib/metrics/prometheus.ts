@@ -3,6 +3,7 @@
  * (https://prometheus.io/docs/instrumenting/exposition_formats/).
  */
 import type { CodeDigest } from '../proof/code-digest.ts'
+import { labelOf } from './app-readings.ts'
 import { bucketBoundsSeconds, bucketCounts, countOf, type Durations } from './histogram.ts'
 import { countRequests } from './metrics.ts'
 import type { Reading, ServerReading } from './reading.ts'
@@ -16,15 +17,18 @@ export const prometheusType = 'text/plain; version=0.0.4; charset=utf-8'
 type Row = readonly [labels: string, value: number | Durations]
 
 /**
- * Renders the metrics. Every name begins with `svc_`, units are seconds and bytes.
+ * Renders the metrics. Names begin with `svc_`, with `app_` if they are the application's, and with `process_` if
+ * Prometheus gives a convention for them. Units are seconds and bytes.
  * @param code the digests of the running code
  * @param server its readings since the start
  * @param nodes the nodes, if servers share an engine
+ * @param certificateEndsMs the end of the certificate, in milliseconds since 1970, if the server has one
  */
 export function renderPrometheus(
   code: CodeDigest,
   server: ServerReading,
   nodes?: readonly { readonly state: string }[],
+  certificateEndsMs?: number,
 ): string {
   const { startedAtMs, uptimeSeconds, warnings, values } = server.total
   const live = nodes?.filter(({ state }) => state !== 'gone' && state !== 'unknown').length
@@ -39,9 +43,15 @@ export function renderPrometheus(
     single('gauge', 'svc_config_last_reload_successful',
       'Whether the last reload of routes and certificates succeeded; 1 before the first.',
       Number(values.reloadRefused === 0)),
+    single('gauge', 'svc_ready', 'Whether every process is ready, as /svc-ready reports it.',
+      Number(values.notReady === 0)),
+    certificateEndsMs === undefined ? '' : single('gauge', 'svc_tls_certificate_not_after_seconds',
+      'When the certificate ends, since 1970.', certificateEndsMs / 1000),
     single('gauge', 'svc_warnings', 'Warnings that the status shows.', warnings.length),
     live === undefined ? '' : single('gauge', 'svc_nodes_live', 'Live nodes, including this one.', live),
     ...processFamilies(server),
+    ...server.total.appMetrics.map(({ kind, name, help, value }) =>
+      family(kind, name, help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n'), Object.entries(value))),
   ].join('')
 }
 
@@ -60,10 +70,11 @@ function processFamilies({ parts }: ServerReading): string[] {
   if (parts === undefined) return []
   const { processes, ended } = parts
   const up = processes.map(({ id, responding }): Row => [labelOf('process', id), Number(responding)])
-  const rows = (valueOf: (reading: Reading) => number | Durations): Row[] =>
-    processes.flatMap(({ id, responding, reading }): Row[] =>
-      responding && reading !== undefined ? [[labelOf('process', id), valueOf(reading)]] : [],
-    )
+  const rows = (valueOf: (reading: Reading) => number | Durations | undefined): Row[] =>
+    processes.flatMap(({ id, responding, reading }): Row[] => {
+      const value = responding && reading !== undefined ? valueOf(reading) : undefined
+      return value === undefined ? [] : [[labelOf('process', id), value]]
+    })
   return [
     family('gauge', 'svc_process_up', 'Whether a process answered in time; 0 also for one that is not running.', up),
     family('gauge', 'svc_process_start_time_seconds', 'When a process started, since 1970.',
@@ -80,6 +91,12 @@ function processFamilies({ parts }: ServerReading): string[] {
       rows(({ values }) => values.memoryResident)),
     family('gauge', 'svc_process_memory_heap_used_bytes', 'JavaScript heap in use by a process.',
       rows(({ values }) => values.heapUsed)),
+    family('gauge', 'svc_process_memory_heap_limit_bytes', 'The heap size at which a process aborts.',
+      rows(({ values }) => values.heapLimit)),
+    family('gauge', 'svc_process_open_fds', 'Open file descriptors of a process.',
+      rows(({ values }) => values.openDescriptors[''])),
+    family('gauge', 'svc_process_max_fds', 'The most file descriptors that a process may have open.',
+      rows(({ values }) => values.maxDescriptors[''])),
     family('histogram', 'svc_process_event_loop_delay_seconds',
       'How late a timer of a process fired, sampled every 50 ms.', rows(({ values }) => values.loopDelay)),
     family('counter', 'svc_process_event_loop_active_seconds_total', 'Time the event loop of a process did not wait.',
@@ -92,7 +109,7 @@ function processFamilies({ parts }: ServerReading): string[] {
 function rowsOfValue(value: Value, route: string, label: string): Row[] {
   if (typeof value === 'number' || isDurations(value)) return [[route, value]]
   const entries = Object.entries(value).filter(([, number]) => route === '' || number > 0)
-  return entries.map(([each, number]) => [join(route, labelOf(label, each)), number])
+  return entries.map(([each, number]) => [label === '' ? route : join(route, labelOf(label, each)), number])
 }
 
 function single(kind: Metric['kind'], name: string, help: string, value: number): string {
@@ -126,8 +143,4 @@ function sample(name: string, labels: string, value: number): string {
 
 function join(labels: string, label: string): string {
   return labels === '' ? label : `${labels},${label}`
-}
-
-function labelOf(name: string, value: string): string {
-  return `${name}="${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')}"`
 }

@@ -2,6 +2,7 @@
  * A reading is the value of every metric of a process at one moment, and can be sent as JSON. A window is the
  * difference of two readings, a total over processes is the sum of their readings.
  */
+import { subtractAppMetrics, sumOfAppMetrics, type AppMetricReading } from './app-readings.ts'
 import { noDurations } from './histogram.ts'
 import { maxNames, otherRoutesName, type RouteReading } from './metrics.ts'
 import { metricTable, readMetrics, type MetricName, type MetricSources, type MetricValues } from './table.ts'
@@ -18,6 +19,8 @@ export interface Reading {
   readonly values: MetricValues
   /** The routes that were requested, in the order of their first requests. */
   readonly routes: readonly RouteReading[]
+  /** Those of the application. */
+  readonly appMetrics: readonly AppMetricReading[]
   /** Messages for the operator. */
   readonly warnings: readonly string[]
 }
@@ -52,11 +55,16 @@ export interface ProcessReading {
 /**
  * Reads the metrics of this process.
  * @param routes the routes of the reading
+ * @param appMetrics the metrics of the application
  */
-export function readProcess(sources: MetricSources, routes: readonly RouteReading[]): Reading {
+export function readProcess(
+  sources: MetricSources,
+  routes: readonly RouteReading[],
+  appMetrics: readonly AppMetricReading[],
+): Reading {
   const { startedAtMs, uptimeSeconds } = sources.metrics
-  const values = readMetrics(sources)
-  return { startedAtMs, uptimeSeconds, seconds: uptimeSeconds, values, routes, warnings: sources.warnings() }
+  const [values, warnings] = [readMetrics(sources), sources.warnings()]
+  return { startedAtMs, uptimeSeconds, seconds: uptimeSeconds, values, routes, appMetrics, warnings }
 }
 
 /**
@@ -70,6 +78,7 @@ export function difference(now: Reading, before: Reading | undefined): Reading {
     ...now,
     seconds: Math.max(now.seconds - before.seconds, 0),
     values: combineAll(now.values, before.values, subtractCounters),
+    appMetrics: subtractAppMetrics(now.appMetrics, before.appMetrics),
     routes: now.routes.flatMap((route) => {
       const earlier = known.get(route.name)
       if (earlier === undefined) return route
@@ -90,6 +99,7 @@ export function sumOf(readings: readonly Reading[]): Reading {
     seconds: Math.max(...readings.map(({ seconds }) => seconds)),
     values: readings.map(({ values }) => values).reduce((a, b) => combineAll(a, b, add)),
     routes: sumOfRoutes(readings.flatMap(({ routes }) => routes)),
+    appMetrics: sumOfAppMetrics(readings.map(({ appMetrics }) => appMetrics)),
     warnings: [...new Set(readings.flatMap(({ warnings }) => warnings))],
   }
 }
@@ -108,7 +118,8 @@ export function withoutEventLoop(reading: Reading): Reading {
 export function withoutGauges(reading: Reading): Reading {
   const { values } = reading
   const zero: Operation = (value, same, name) => (isGauge(name) ? subtract(value, same, name) : value)
-  return { ...reading, values: combineAll(values, values, zero), warnings: [] }
+  const appMetrics = reading.appMetrics.filter(({ kind }) => kind === 'counter')
+  return { ...reading, values: combineAll(values, values, zero), appMetrics, warnings: [] }
 }
 
 /**

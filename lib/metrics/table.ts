@@ -10,7 +10,8 @@ import type { StoreCounts } from '../session/store.ts'
 import type { EventLoopWatch } from './event-loop.ts'
 import type { Histogram } from './histogram.ts'
 import type { Metrics, RequestValues } from './metrics.ts'
-import type { Value } from './values.ts'
+import type { AppMetricReading } from './app-readings.ts'
+import { optional, type Value } from './values.ts'
 
 /** The parts of a server that the metrics are read from. */
 export interface MetricSources {
@@ -27,8 +28,8 @@ export interface MetricSources {
   readonly restQueueWaits: Histogram
   readonly webSockets: { readonly pool: PoolCounts; readonly slow: number }
   readonly events: () => EventStatus
-  /** Since the start; no number decreases. */
-  readonly sessions: () => StoreCounts
+  /** Since the start; no number decreases, but that of the stored sessions, where it is known. */
+  readonly sessions: () => StoreCounts & { readonly stored?: number | undefined }
   /** The tries of jobs since the start, by their end, and the number of jobs that run. */
   readonly jobs: () => {
     readonly done: number
@@ -49,8 +50,16 @@ export interface MetricSources {
   readonly views: { readonly hits: number; readonly misses: number }
   readonly log: LineCounts & { readonly consoleLost?: number }
   readonly accessLog: LineCounts
+  /** Open file descriptors and their limit; undefined where the system does not report them. */
+  readonly descriptors: () => { readonly open: number | undefined; readonly limit: number } | undefined
+  /** Processes that were replaced, by reason; none in a process that replaces no other. */
+  readonly replaced: () => Readonly<Record<string, number>>
   /** Whether the last reload of routes or certificates was refused. */
   readonly isReloadRefused: () => boolean
+  /** Whether this process is ready, as of the last checks. */
+  readonly isReady: () => boolean
+  /** The metrics of the application. */
+  readonly appMetrics: () => readonly AppMetricReading[]
   /** Messages for the operator. */
   readonly warnings: () => readonly string[]
 }
@@ -120,6 +129,12 @@ const ofPools =
 
 /** The table. Units are seconds and bytes, and in histograms microseconds. */
 export const metricTable = {
+  cpu: counter(() => cpuSeconds(),
+    'process_cpu_seconds_total', 'Time that processors worked for the process.'),
+  openDescriptors: gauge(({ descriptors }) => optional(descriptors()?.open),
+    'process_open_fds', 'Open file descriptors.'),
+  maxDescriptors: gauge(({ descriptors }) => optional(descriptors()?.limit),
+    'process_max_fds', 'The most file descriptors that may be open.'),
   memoryResident: gauge(({ memory }) => memory.rss,
     'svc_memory_resident_bytes', 'Memory of the process.'),
   heapUsed: gauge(({ memory }) => memory.heapUsed,
@@ -128,6 +143,10 @@ export const metricTable = {
     'svc_memory_heap_size_bytes', 'JavaScript heap reserved.'),
   memoryExternal: gauge(({ memory }) => memory.external,
     'svc_memory_external_bytes', 'Memory outside the heap that JavaScript objects hold.'),
+  memoryBuffers: gauge(({ memory }) => memory.arrayBuffers,
+    'svc_memory_array_buffers_bytes', 'Memory of Buffers and other ArrayBuffers, a part of the external memory.'),
+  heapLimit: gauge(() => getHeapStatistics().heap_size_limit,
+    'svc_memory_heap_limit_bytes', 'The size of the JavaScript heap at which the process aborts.'),
   requests: byRoute(counter, 'requests', 'svc_http_requests_total',
     'Requests by status class (left: the client disconnected while it waited for an event)', 'code'),
   durations: byRoute(histogram, 'durations', 'svc_http_request_duration_seconds',
@@ -156,6 +175,10 @@ export const metricTable = {
   restWaits: histogram(({ restQueueWaits }) => restQueueWaits.read()),
   /** 0 or 1; in a total, the number of processes. */
   reloadRefused: gauge(({ isReloadRefused }) => Number(isReloadRefused())),
+  /** 0 or 1; in a total, the number of processes. */
+  notReady: gauge(({ isReady }) => Number(!isReady())),
+  processesReplaced: counter(({ replaced }) => replaced(),
+    'svc_processes_replaced_total', 'Processes that ended and were replaced, by reason.', 'reason'),
   connectionsOpen: gauge(({ connections }) => connections().open,
     'svc_connections_open', 'Open connections.'),
   connectionsRefused: counter(({ connections }) => connections().refused,
@@ -181,6 +204,8 @@ export const metricTable = {
     'svc_jobs_total', 'Tries of background jobs (dead: the last try of a job failed; failed counts it too).', 'end'),
   jobsRunning: gauge(({ jobs }) => jobs().running,
     'svc_jobs_running', 'Background jobs that run.'),
+  sessions: gauge(({ sessions }) => optional(sessions().stored),
+    'svc_sessions', 'Sessions in the store, with those that have expired since its last sweep.'),
   sessionsEvicted: counter(({ sessions }) => sessions().evicted,
     'svc_sessions_evicted_total', 'Sessions dropped to stay below the limit.'),
   sessionsDamaged: counter(({ sessions }) => sessions().damaged,
@@ -203,6 +228,11 @@ export type MetricName = keyof typeof metricTable
 
 /** The value of each metric. */
 export type MetricValues = { readonly [Name in MetricName]: ReturnType<(typeof metricTable)[Name]['read']> }
+
+function cpuSeconds(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1e6
+}
 
 /** The memory of this process. Node opens a file for it; if no descriptor is free, returns the peak memory instead. */
 function memoryUsage(): NodeJS.MemoryUsage {

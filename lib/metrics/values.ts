@@ -6,8 +6,8 @@ import { addDurations, subtractDurations, type Durations } from './histogram.ts'
 /** The value of a metric: a number, several numbers with a label, or a histogram. */
 export type Value = number | Labelled | Durations
 
-/** Numbers by the value of a label. */
-type Labelled = Readonly<Record<string, number>>
+/** Numbers by the value of a label. One whose number may be unknown has no label: `{}`, or `{ '': 3 }`. */
+export type Labelled = Readonly<Record<string, number>>
 
 /** Combines two values of one metric, which have the same shape. */
 export type Operation = (a: Value, b: Value, name: string) => Value
@@ -26,6 +26,11 @@ export function combineAll<Values extends Readonly<Record<string, Value>>>(
 ): Values {
   const combined = Object.keys(a).map((name) => [name, operation(a[name] as Value, b[name] as Value, name)])
   return Object.fromEntries(combined) as Values // It has an entry for each name.
+}
+
+/** Returns a number that may be unknown as a value of a metric. */
+export function optional(number: number | undefined): Labelled {
+  return number === undefined ? {} : { '': number }
 }
 
 /** Whether a value is a histogram. */

@@ -18,6 +18,7 @@ import { type BuiltInGroup, type PreparedSettings, SettingsError } from '../chai
 import type { Middleware } from '../chain/compose.ts'
 import { joinErrors, MiddlewareError, type MiddlewareConfig } from './middleware-config.ts'
 import type { ModuleNamespace, Modules } from './modules.ts'
+import type { Scope } from './registrations.ts'
 
 /** A module's `setup`: takes the application and may return a teardown. */
 export type Setup<App> = (app: App) => void | Teardown | Promise<void | Teardown>
@@ -53,6 +54,8 @@ export interface FoundModule {
 }
 
 interface LoadedModule extends FoundModule {
+  /** Ends before the teardown: what the module registered may use what that closes. */
+  readonly scope: Scope
   readonly teardown: Teardown | undefined
 }
 
@@ -81,8 +84,8 @@ interface MiddlewareHostOptions<App> {
   readonly modules: Pick<Modules, 'load'>
   /** The server's own middleware. */
   readonly builtIn: readonly Group[]
-  /** Creates the argument of `setup`. */
-  readonly app: (settings: Settings) => App
+  /** Creates the argument of `setup`. What a module registers with it ends with the scope. */
+  readonly app: (settings: Settings, scope: Scope) => App
   /** Checks the settings of the application by the schemas that modules export as `settings`. */
   readonly readSettings: (modules: readonly FoundModule[]) => CheckedSettings
   /** The longest time for one teardown, in milliseconds. */
@@ -150,10 +153,13 @@ export class MiddlewareHost<App> {
         ...found.filter(isIdle).map(({ file }) => `${file} exports no function: there is no middleware in it`),
       ],
       setUp: async () => {
-        const app = this.#options.app(checked.settings)
-        for (const { file, namespace } of found) {
-          const kept = this.#current.modules.find((module) => module.file === file && module.namespace === namespace)
-          const module = kept ?? { file, namespace, teardown: await this.#setUp(file, namespace, app) }
+        const inUse = this.#current.modules
+        const same = (one: FoundModule) => (other: FoundModule): boolean =>
+          other.file === one.file && other.namespace === one.namespace
+        for (const module of inUse) if (!found.some(same(module))) module.scope.state = 'leaving'
+        for (const each of found) {
+          const kept = inUse.find(same(each))
+          const module = kept ?? (await this.#setUp(each, checked.settings))
           modules.push(module)
           if (module !== kept) fresh.push(module)
         }
@@ -167,6 +173,7 @@ export class MiddlewareHost<App> {
       },
       abandon: async () => {
         for (const { prepared } of settings) prepared.abandon?.()
+        for (const { scope } of this.#current.modules) scope.state = 'in use'
         await this.#tearDown(fresh)
       },
     }
@@ -215,16 +222,18 @@ export class MiddlewareHost<App> {
     }
   }
 
-  async #setUp(file: string, namespace: ModuleNamespace, app: App): Promise<Teardown | undefined> {
+  async #setUp({ file, namespace }: FoundModule, settings: Settings): Promise<LoadedModule> {
     const setup = namespace['setup']
-    if (setup === undefined) return undefined
+    const scope: Scope = { state: 'in use' }
+    if (setup === undefined) return { file, namespace, scope, teardown: undefined }
     if (typeof setup !== 'function') {
       throw new MiddlewareError(file, `Cannot load middleware ${file}: its setup is not a function`)
     }
     try {
-      const teardown = await (setup as Setup<App>)(app)
-      return typeof teardown === 'function' ? teardown : undefined
+      const teardown = await (setup as Setup<App>)(this.#options.app(settings, scope))
+      return { file, namespace, scope, teardown: typeof teardown === 'function' ? teardown : undefined }
     } catch (error) {
+      scope.state = 'ended'
       const reason = reasonOf(error)
       throw new MiddlewareError(file, `Cannot set up middleware ${file}: ${reason}`, { cause: error })
     }
@@ -232,6 +241,7 @@ export class MiddlewareHost<App> {
 
   async #tearDown(modules: readonly LoadedModule[]): Promise<void> {
     const { teardownTimeoutMs } = this.#options
+    for (const { scope } of modules) scope.state = 'ended'
     for (const { file, teardown } of modules.toReversed()) {
       if (teardown === undefined) continue
       try {

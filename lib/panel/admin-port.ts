@@ -3,13 +3,17 @@
  */
 import { fileURLToPath } from 'node:url'
 import type { AuditDetails } from '../access/access-port.ts'
+import { createPanelFilter } from '../access/allow-list.ts'
 import { createCodeThrottle, type CodeThrottle } from '../access/code-throttle.ts'
+import { hasAdminCookie } from '../access/cookie.ts'
 import type { CredentialStore } from '../access/credential-store.ts'
 import type { KeyDerivation } from '../access/key-derivation.ts'
 import { createPasswordCheck } from '../access/password.ts'
 import { makeSetupToken } from '../access/setup-token.ts'
 import { createLoginThrottle, type LoginThrottle } from '../access/throttle.ts'
 import type { ReloadPreview } from '../application/application.ts'
+import type { FailedCheck } from '../application/ready-checks.ts'
+import type { MaybePromise } from '../base/maybe-promise.ts'
 import type { Control } from '../control/commands.ts'
 import { version } from '../base/version.ts'
 import type { CoreContext } from '../http/context.ts'
@@ -43,6 +47,8 @@ export interface PanelParts {
    * `stopping` once a stop begins; `not ready` while the shared engine or the latest state is out of reach.
    */
   readonly readiness: () => 'ready' | 'not ready' | 'stopping'
+  /** Runs the readiness checks of the application. Resolves with those that fail. */
+  readonly failedChecks: () => MaybePromise<readonly FailedCheck[]>
   /** What a reload would change now. */
   readonly preview: () => Promise<ReloadPreview>
   /** The background jobs; undefined while the server has had no job file. */
@@ -63,6 +69,8 @@ export interface PanelParts {
   readonly worker: WorkerOfPanel | undefined
   /** The digests of the running code. */
   readonly code: CodeDigest
+  /** The end of the certificate in milliseconds since 1970; undefined for plain HTTP. */
+  readonly certificateEndsMs: () => number | undefined
   /** Shared with the password checks of the application's users. */
   readonly keyDerivation: KeyDerivation
 }
@@ -96,8 +104,10 @@ const pagesFolder = fileURLToPath(new URL('pages', import.meta.url))
 
 /** Makes the port. */
 export function createAdminPort(parts: PanelParts) {
-  const { loaded, credentials, registry, processes, logs, nodes, worker } = parts
+  const { loaded, credentials, registry, processes, logs, nodes, worker, code, certificateEndsMs } = parts
   const { config } = loaded
+  const { 'app.env': env } = config
+  const hides = createPanelFilter(config['admin.allow'])
   const logger = logs.general
   // No trace switch suppresses audit lines.
   const log = logger.untraced('server')
@@ -114,7 +124,12 @@ export function createAdminPort(parts: PanelParts) {
     jobs: parts.jobs,
     control: parts.control,
     readiness: parts.readiness,
+    failedChecks: parts.failedChecks,
     preview: parts.preview,
+    /** Whether a client may see the panel. */
+    maySee: (ctx: CoreContext): boolean =>
+      config['admin.enabled'] && hides?.({ path: '/svc-status', ip: ctx.ip }) !== true
+        && (env === 'dev' || hasAdminCookie(ctx, { config, credentials: () => credentials.current }, Date.now())),
     /** The current name, password hash, secret and second factor. */
     credentials: () => credentials.current,
     /** The token that a remote setup must present. */
@@ -127,12 +142,12 @@ export function createAdminPort(parts: PanelParts) {
     /** The document of `/svc-status`. */
     status: async (): Promise<Status> => {
       const [server, list] = await Promise.all([processes.read('window'), nodes?.list()])
-      return statusOf({ env: config['app.env'], code: parts.code }, server, list)
+      return statusOf({ env, code, certificateEndsMs: certificateEndsMs() }, server, list)
     },
     /** The text of `/svc-metrics`. */
     prometheus: async (): Promise<string> => {
       const [server, list] = await Promise.all([processes.read('start'), nodes?.list()])
-      return renderPrometheus(parts.code, server, list)
+      return renderPrometheus(code, server, list, certificateEndsMs())
     },
     /** The series of the last 15 minutes. */
     history: () => processes.history(),
@@ -166,7 +181,7 @@ export function createAdminPort(parts: PanelParts) {
     audit: (ctx: CoreContext, what: string, { detail, failed = false, ...change }: AuditDetails = {}): void => {
       log.info(`${what} by ${ctx.ip}${detail === undefined ? '' : `: ${detail}`}`, { request: ctx })
       // In `dev` there is no sign-in, and the user of a failure is unknown.
-      const isSignedIn = config['app.env'] === 'prod' && !failed
+      const isSignedIn = env === 'prod' && !failed
       const user = isSignedIn ? credentials.current.user : undefined
       const complete = { by: ctx.ip, user, what, ...change }
       if (failed) logs.audit.recordFailure(complete)

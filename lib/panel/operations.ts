@@ -2,6 +2,7 @@
  * Health, metrics and operation: ping, slow, ready, status, metrics, cache-clear, stop, bench.
  */
 import { setTimeout as delay } from 'node:timers/promises'
+import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import type { CoreContext } from '../http/context.ts'
 import { BodyReply, type Reply } from '../http/reply.ts'
 import { prometheusType } from '../metrics/prometheus.ts'
@@ -26,9 +27,14 @@ export function createOperations(port: AdminPort) {
       return ctx.json({ status: 'ok', time: new Date().toTimeString().slice(0, 8) })
     },
 
-    'svc.ready'(ctx: CoreContext): Reply {
+    /** Those who may see the panel get the checks that fail. */
+    'svc.ready'(ctx: CoreContext): MaybePromise<Reply> {
       const status = port.readiness()
-      return ctx.json({ status }, status === 'ready' ? 200 : 503)
+      if (status !== 'ready') return ctx.json({ status }, 503)
+      return after(port.failedChecks(), (failed) => {
+        if (failed.length === 0) return ctx.json({ status })
+        return ctx.json({ status: 'not ready', ...(port.maySee(ctx) && { failed }) }, 503)
+      })
     },
 
     /** The status; with `?monitor=1` the data of the monitor page. */

@@ -28,6 +28,8 @@ interface StatusOfProcesses {
   readonly processes?: readonly ProcessStatus[]
   /** The processes that ended, with their share of the sums. */
   readonly processes_ended?: { readonly count: number; readonly requests: ReturnType<typeof countRequests> }
+  /** Those of them that were replaced in the window, by reason. */
+  readonly processes_replaced?: Readonly<Record<string, number>>
 }
 
 /** What does not change while a server runs. */
@@ -35,6 +37,8 @@ interface About {
   /** `app.env` */
   readonly env: string
   readonly code: CodeDigest
+  /** The end of the certificate in milliseconds since 1970, if the server has one. */
+  readonly certificateEndsMs?: number | undefined
 }
 
 /**
@@ -42,8 +46,9 @@ interface About {
  * @param server its readings since the bench window began
  * @param nodes the nodes, if servers share an engine
  */
-export function statusOf({ env, code }: About, server: ServerReading, nodes?: readonly ListedNode[]) {
-  const { values, uptimeSeconds, seconds, routes, warnings } = server.total
+export function statusOf(about: About, server: ServerReading, nodes?: readonly ListedNode[]) {
+  const { env, code, certificateEndsMs } = about
+  const { values, uptimeSeconds, seconds, routes, appMetrics, warnings } = server.total
   const { poolWorkers: workers, poolBusy: busy, poolWaiting: waiting, poolRefused: refused } = values
   const { left, ...byClass } = values.requests
   return {
@@ -73,6 +78,8 @@ export function statusOf({ env, code }: About, server: ServerReading, nodes?: re
     },
     event_loop: eventLoopOf(values),
     memory: memoryOf(values),
+    cpu_s: round3(values.cpu),
+    descriptors: descriptorsOf(values),
     pool_http: {
       workers: workers.http,
       busy: busy.http,
@@ -100,21 +107,33 @@ export function statusOf({ env, code }: About, server: ServerReading, nodes?: re
       slow: values.streamsSlow.sse,
     },
     limits: { refused: values.limitRefused },
-    sessions: { evicted: values.sessionsEvicted, damaged: values.sessionsDamaged },
+    sessions: { stored: values.sessions[''] ?? null, evicted: values.sessionsEvicted, damaged: values.sessionsDamaged },
     views: { hits: values.viewHits, misses: values.viewMisses },
     log: { written: values.linesWritten.general, lost: values.linesLost.general },
     access_log: { written: values.linesWritten.access, lost: values.linesLost.access },
+    app: Object.fromEntries(appMetrics.map(({ name, labels, value }) => [name, labels.length > 0 ? value : value['']])),
+    ready: values.notReady === 0,
     warnings,
+    ...(certificateEndsMs !== undefined && { certificate: certificateOf(certificateEndsMs, Date.now()) }),
     ...(nodes !== undefined && { nodes: nodes.map(nodeOf) }),
     ...processesOf(server),
   }
 }
 
-function processesOf({ parts }: ServerReading): StatusOfProcesses {
+/** The end, and the days until then; negative once it has passed. */
+function certificateOf(endsMs: number, nowMs: number) {
+  return { ends: new Date(endsMs).toISOString(), days: Math.floor((endsMs - nowMs) / 86_400_000) }
+}
+
+function processesOf({ parts, total }: ServerReading): StatusOfProcesses {
   if (parts === undefined) return {}
   const { count, reading } = parts.ended
   const requests = reading === undefined ? { total: 0, errors: 0 } : countRequests(reading.values.requests)
-  return { processes: parts.processes.map(processOf), processes_ended: { count, requests } }
+  return {
+    processes: parts.processes.map(processOf),
+    processes_ended: { count, requests },
+    processes_replaced: total.values.processesReplaced,
+  }
 }
 
 function nodeOf({ requests, errors, active, per_second, rss_mb, loop_p99_ms, seq, ...node }: ListedNode) {
@@ -151,6 +170,8 @@ function processOf({ id, pid, responding, starting, reading }: ProcessReading) {
     connections: { active: values.connectionsOpen },
     event_loop: eventLoopOf(values),
     memory: memoryOf(values),
+    cpu_s: round3(values.cpu),
+    descriptors: descriptorsOf(values),
     pool_http: { busy: busy.http, queue: waiting.http, alert: values.httpAlert > 0 },
     pool_ws: { active: busy.ws },
     pool_rest: { sse: busy.sse, longpoll: busy.longpoll, queue: waiting.sse + waiting.longpoll },
@@ -160,7 +181,8 @@ function processOf({ id, pid, responding, starting, reading }: ProcessReading) {
 function routeOf({ name, values: { requests, durations } }: RouteReading) {
   const { total, errors } = countRequests(requests)
   const { p50, p95, p99, max } = latencyOf(durations)
-  return { name, count: total, errors, p50_ms: p50, p95_ms: p95, p99_ms: p99, max_ms: max }
+  const time = round3(durations.sumUs / 1000)
+  return { name, count: total, errors, p50_ms: p50, p95_ms: p95, p99_ms: p99, max_ms: max, time_ms: time }
 }
 
 function latencyOf(durations: Durations) {
@@ -192,5 +214,12 @@ function memoryOf(values: MetricValues) {
     heap_used_mb: megabytes(values.heapUsed),
     heap_total_mb: megabytes(values.heapSize),
     external_mb: megabytes(values.memoryExternal),
+    array_buffers_mb: megabytes(values.memoryBuffers),
+    heap_limit_mb: megabytes(values.heapLimit),
   }
+}
+
+/** Null where the system does not report them. */
+function descriptorsOf({ openDescriptors, maxDescriptors }: MetricValues) {
+  return { open: openDescriptors[''] ?? null, limit: maxDescriptors[''] ?? null }
 }

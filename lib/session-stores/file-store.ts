@@ -69,6 +69,8 @@ export class FileStore implements SessionStore {
   /** The reported damaged files. */
   readonly #reported = new Set<string>()
   #damaged = 0
+  /** As of the last sweep; undefined before the first. */
+  #stored: number | undefined
   #sweeping: Promise<number> | undefined = undefined
   #closed = false
 
@@ -84,6 +86,10 @@ export class FileStore implements SessionStore {
 
   get counts(): StoreCounts {
     return { evicted: 0, damaged: this.#damaged }
+  }
+
+  get stored(): number | undefined {
+    return this.#stored
   }
 
   read(id: string): Promise<StoredSession | undefined> {
@@ -244,14 +250,17 @@ export class FileStore implements SessionStore {
   async #sweep(): Promise<number> {
     const entries = await ifExists(this.#files.opendir(this.#folder))
     if (entries === undefined) return 0
-    let removed = 0
+    let [found, removed] = [0, 0]
     for await (const { name } of entries) {
-      if (this.#closed) break
-      if (sessionName.test(name)) removed += await this.#removeIf(name, (times) => this.#isExpired(name, times))
-      else if (sessionName.test(replacedBy(name) ?? '')) {
+      if (this.#closed) return removed
+      if (sessionName.test(name)) {
+        found += 1
+        removed += await this.#removeIf(name, (times) => this.#isExpired(name, times))
+      } else if (sessionName.test(replacedBy(name) ?? '')) {
         await this.#removeIf(name, ({ ctimeMs }) => this.#expiry.isOver(name, ctimeMs, ctimeMs + leftoverMs))
       }
     }
+    this.#stored = found - removed
     return removed
   }
 

@@ -50,6 +50,10 @@ class MemoryStore implements SessionStore {
     return { evicted: this.#evicted, damaged: 0 }
   }
 
+  get stored(): number {
+    return this.#entries.size
+  }
+
   read(id: string): StoredSession | undefined {
     const now = this.#now()
     const entry = this.#use(id, now)

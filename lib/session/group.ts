@@ -39,6 +39,8 @@ export interface SessionGroup extends BuiltInGroup {
   readonly feature: Feature
   /** The counts of all stores since the start. */
   readonly counts: StoreCounts
+  /** The sessions in the store; undefined where that is not known. */
+  readonly stored: number | undefined
   /** The folder of the current store; undefined if it has no files. */
   readonly storeFolder: string | undefined
   /** Closes the store. Call it when no request is running. */
@@ -177,6 +179,9 @@ export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
     feature: sessionFeature(services),
     get counts() {
       return addCounts(closedCounts, inUse.store.counts)
+    },
+    get stored() {
+      return inUse.store.stored
     },
     get storeFolder() {
       const used = storeSettings(inUse.settings)

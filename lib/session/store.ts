@@ -86,6 +86,8 @@ export interface SessionStore {
   /** Closes files and connections. No function is called afterwards. */
   close(): MaybePromise<void>
   readonly counts: StoreCounts
+  /** The stored sessions, with expired ones that no sweep has removed; undefined where that is not known. */
+  readonly stored?: number | undefined
 }
 
 /** Where to store sessions: in memory, at most `max`, in files below an absolute folder, or in the database. */

@@ -124,6 +124,11 @@ export class CertificateInUse {
     return this.#current
   }
 
+  /** Its end in milliseconds since 1970. */
+  get endsMs(): number | undefined {
+    return this.#parsed && Date.parse(this.#parsed.validTo)
+  }
+
   /**
    * Reads the files again.
    * @throws ConfigError as `readCertificates` does; then the current one stays in use

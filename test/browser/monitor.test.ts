@@ -118,7 +118,7 @@ describe('the monitor', { concurrency: 3 }, () => {
         pool_ws: { workers: 10, active: 3, refused: 21, slow: 2 },
         pool_rest: { ...status.pool_rest, sse: 4, longpoll: 5, queue: 6, refused: 22, waits },
         events: { published: 31, delivered: 12_345_678, dropped: 33, slow: 5 },
-        sessions: { evicted: 41, damaged: 0 },
+        sessions: { stored: 7, evicted: 41, damaged: 0 },
       }
     })
     const pairs = "[...document.querySelectorAll('#streams div')].map(({ children: [name, value] }) => "

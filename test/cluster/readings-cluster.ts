@@ -6,6 +6,7 @@ import { Peer, type PeerPort } from '../../lib/cluster/peer.ts'
 import { createPrimaryProcess } from '../../lib/cluster/primary.ts'
 import { createClusterProcesses } from '../../lib/cluster/readings.ts'
 import { createReadingsHost } from '../../lib/cluster/readings-host.ts'
+import type { AppMetricReading } from '../../lib/metrics/app-readings.ts'
 import { createEventLoopWatch, type EventLoopWatch } from '../../lib/metrics/event-loop.ts'
 import { Histogram } from '../../lib/metrics/histogram.ts'
 import { Metrics } from '../../lib/metrics/metrics.ts'
@@ -40,6 +41,8 @@ interface WorkerParts {
   open: number
   alert: boolean
   refused: boolean
+  ready: boolean
+  appMetrics: AppMetricReading[]
   warnings: string[]
   log: LineCounts
 }
@@ -80,6 +83,8 @@ export function makePrimaryProcess(t: Pick<TestContext, 'after'>): ThisProcess {
     jobs: () => ({ done: 0, failed: 0, dead: 0, running: 0 }),
     log: { written: 7, lost: 0 },
     accessLog: { written: 0, lost: 0 },
+    descriptors: () => ({ open: 30, limit: 100 }),
+    replaced: () => ({ exit: 2 }),
     warnings: () => ['of all'],
   }
   return createPrimaryProcess(parts, { recent: { list: () => [primaryLine] }, errors: new ErrorGroups() })
@@ -92,7 +97,7 @@ function startWorker(t: Pick<TestContext, 'after'>, host: ReturnType<typeof crea
   const queueWaits = new Histogram()
   const lines: LogLine[] = []
   const errors = new ErrorGroups()
-  const parts: WorkerParts = { busy: 0, open: 0, alert: false, refused: false, warnings: [], log: { written: 0, lost: 0 } }
+  const parts: WorkerParts = { busy: 0, open: 0, alert: false, refused: false, ready: true, appMetrics: [], warnings: [], log: { written: 0, lost: 0 } }
   const own = createThisProcess(makeSources(parts, metrics, queueWaits, watch(t)), { recent: { list: () => lines }, errors })
   const number = Number(id)
   host.attach({ peer: new Peer(here), number, pid: 100 + number, serving: true })
@@ -174,7 +179,11 @@ function makeSources(
       return parts.log
     },
     accessLog: { written: 0, lost: 0 },
+    descriptors: () => ({ open: 10, limit: 100 }),
+    replaced: () => ({}),
     isReloadRefused: () => parts.refused,
+    isReady: () => parts.ready,
+    appMetrics: () => parts.appMetrics,
     warnings: () => parts.warnings,
   }
 }

@@ -88,6 +88,11 @@ describe('the readings of several processes', () => {
       ['svc_process_requests_active{process="3"}', 1],
       ['svc_pool_refused_total{pool="sse"}', 6],
       ['svc_processes_ended_total', 0],
+      ['svc_processes_replaced_total{reason="exit"}', 2],
+      ['process_open_fds', 60],
+      ['process_max_fds', 400],
+      ['svc_process_open_fds{process="primary"}', 30],
+      ['svc_process_max_fds{process="2"}', 100],
     ]
     for (const [name, value] of rows) assert.equal(await sampleBy(first, name), value, name)
   })
@@ -305,6 +310,25 @@ describe('the readings of several processes', () => {
     assert.deepEqual(processes[2], { id: '2', pid: 0, responding: false })
     assert.equal(await sampleBy(first, 'svc_process_up{process="2"}'), 0)
     assert.equal(await sampleBy(first, 'svc_process_up{process="3"}'), 1)
+  })
+
+  it('is not ready when one process is not', async (t) => {
+    const [first, second] = startCluster(t, 2).workers as [Worker, Worker]
+    assert.equal(await sampleBy(first, 'svc_ready'), 1)
+    second.parts.ready = false
+    assert.equal(await sampleBy(first, 'svc_ready'), 0)
+  })
+
+  it('adds up the metrics of the application, and keeps the counters of an ended worker', async (t) => {
+    const [first, second] = startCluster(t, 2).workers as [Worker, Worker]
+    const metric = { name: 'app_a', kind: 'counter', help: 'A.', labels: [], value: { '': 3 } } as const
+    const gauge = { ...metric, name: 'app_b', kind: 'gauge' } as const
+    for (const { parts } of [first, second]) parts.appMetrics.push(metric, gauge)
+    assert.deepEqual([await sampleBy(first, 'app_a'), await sampleBy(first, 'app_b')], [6, 6])
+    const cpu = await sampleBy(first, 'process_cpu_seconds_total')
+    await second.end()
+    assert.deepEqual([await sampleBy(first, 'app_a'), await sampleBy(first, 'app_b')], [6, 3])
+    assert.ok((await sampleBy(first, 'process_cpu_seconds_total')) >= cpu)
   })
 
   it('reports the last reload as refused when one process refused it', async (t) => {

@@ -45,9 +45,11 @@ describe('the sessions of workers', () => {
     const problems: string[] = []
     const host = hostSessions({ onProblem: (message) => problems.push(message) })
     const [a, b] = [connect(host), connect(host)]
+    assert.equal(host.stored, undefined)
     const [storeOfA, storeOfB] = [a.open(2), b.open(2)]
     await storeOfA.create(id(1), fields({}), minute)
     await storeOfB.create(id(2), fields({}), minute)
+    assert.deepEqual([storeOfA.stored, host.stored], [undefined, 2])
     assert.deepEqual(problems, [])
     await storeOfB.create(id(3), fields({}), minute)
     await storeOfA.create(id(4), fields({}), minute)

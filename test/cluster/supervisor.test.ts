@@ -101,6 +101,27 @@ describe('the supervisor', () => {
     assert.deepEqual(lines, ['ERROR process 2 ended: by SIGKILL; restarting'])
   })
 
+  it('counts the replaced workers by reason', async (t) => {
+    const { supervisor, serveAll, pass, last } = makeSupervisor(t, 1)
+    serveAll()
+    const rows: [before: () => void, ending: Partial<Ending>][] = [
+      [() => supervisor.hangs(1), { signal: 'SIGKILL' }],
+      [() => {}, { signal: 'SIGKILL' }],
+      [() => {}, { signal: 'SIGABRT' }],
+      [() => {}, { status: 7 }],
+      [() => supervisor.fails(1, 'a file is wrong'), { status: 1 }],
+      [() => {}, { error: new Error('no memory') }],
+      [() => supervisor.replace(1), { status: 0 }],
+    ]
+    for (const [before, ending] of rows) {
+      serveAll()
+      await pass(20_000)
+      before()
+      await last().end(ending)
+    }
+    assert.deepEqual(supervisor.replaced, { hang: 1, abort: 1, signal: 1, exit: 1, start: 2, planned: 1 })
+  })
+
   it('doubles the delay each time a worker ends soon after its start', async (t) => {
     const { started, lines, serveAll, pass, last } = makeSupervisor(t, 2)
     serveAll()

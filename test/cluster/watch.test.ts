@@ -9,9 +9,10 @@ import { memoryPorts } from './memory-ports.ts'
 /** A watch with manual beats, and a worker that answers when the test allows it. */
 function makeWatch(patience: number) {
   const said: string[] = []
+  const hung: number[] = []
   const say = (message: string): void => void said.push(message)
   const log = Object.assign(() => {}, silentLogger, { info: say, warn: say, error: say })
-  const watch = createWatch({ log, patience, beatMs: 2 ** 31 - 1 })
+  const watch = createWatch({ log, patience, onHang: (number) => hung.push(number), beatMs: 2 ** 31 - 1 })
   const [here, there] = memoryPorts()
   const kills: string[] = []
   const peer = new Peer(here)
@@ -23,6 +24,7 @@ function makeWatch(patience: number) {
     watch,
     said,
     kills,
+    hung,
     peer,
     beats: async (count: number) => {
       for (let at = 0; at < count; at += 1) {
@@ -73,12 +75,12 @@ describe('the watch over processes', () => {
   })
 
   it('kills a worker that has not answered in time, once', async () => {
-    const { said, kills, beats, hang } = makeWatch(3)
+    const { said, kills, hung, beats, hang } = makeWatch(3)
     await beats(1)
     hang()
     await beats(9)
     assert.deepEqual(said, ['process 1 has not answered for 2 s', 'process 1 has not answered for 3 s: killing it'])
-    assert.deepEqual(kills, ['SIGKILL'])
+    assert.deepEqual([kills, hung], [['SIGKILL'], [1]])
   })
 
   it('gives a starting worker at least a minute', async () => {

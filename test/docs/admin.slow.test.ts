@@ -82,6 +82,7 @@ describe('docs/troubleshooting.md', () => {
       ...(await startApplication(t, withOwnSessions, { 'shared.url': 'redis://127.0.0.1:1' })).app.warnings(),
       ...(await startApplication(t, {}, { 'server.processes': 2 })).app.warnings(),
       ...(await startApplication(t, { '.cached/temp': '' })).app.warnings(),
+      ...(await warningsOfChecks(t)),
       ...[outOfSync('of a reason'), listRefused('of a reason'), credentialsDiffer, doesNotServe(1, 'of a reason'), foreignCluster, descriptorsShort(820, 1024), messagesMissing('the shared engine X', new Error('of a reason'))],
     ]
     assert.deepEqual(warnings.filter((warning) => !rows.some(({ pattern }) => pattern.test(warning))), [])
@@ -89,6 +90,14 @@ describe('docs/troubleshooting.md', () => {
     assert.ok(!rows.some(({ pattern }) => pattern.test('a text that is no warning')))
   })
 })
+
+/** The warning about a readiness check that fails. */
+async function warningsOfChecks(t: TestContext): Promise<readonly string[]> {
+  const { app } = await startApplication(t, {})
+  app.ready('database', () => false)
+  await app.request('/svc-ready')
+  return app.warnings()
+}
 
 /** The warnings about files of maintenance: a page, a folder, one that is too large, one without a name that exists. */
 async function warningsOfMaintenance(t: TestContext): Promise<readonly string[]> {

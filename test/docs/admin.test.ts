@@ -60,8 +60,8 @@ describe('docs/admin.md', () => {
 
   it('lists the fields that several processes add to the status, and names their metrics', async (t) => {
     const server = (await startCluster(t, 2).workers[0]?.processes.read('window')) ?? assert.fail()
-    const { processes, processes_ended, ...status } = statusOf({ env: 'prod', code }, server)
-    assertListed(tableBelow(admin, '### With several processes'), { processes, processes_ended })
+    const { processes, processes_ended, processes_replaced, ...status } = statusOf({ env: 'prod', code }, server)
+    assertListed(tableBelow(admin, '### With several processes'), { processes, processes_ended, processes_replaced: {} })
     const own = [...valuesOf({ processes }).keys()].map((name) => name.replace('processes[].', ''))
     const above = new Set(valuesOf(status).keys())
     assert.deepEqual(own.filter((name) => !above.has(name)), ['id', 'responding'])

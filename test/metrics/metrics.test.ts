@@ -134,7 +134,7 @@ test('a new window begins at 0, while uptime, totals and the last requests stay'
     ...empty,
     requests: { total: 1, errors: 1, by_class: { ...none, '4xx': 1 }, left: 0, bytes_in: 0, bytes_out: 10 },
     latency_ms: { p50: 8, p95: 8, p99: 8, max: 8, mean: 8 },
-    routes: [{ name: 'area.a', count: 1, errors: 1, p50_ms: 8, p95_ms: 8, p99_ms: 8, max_ms: 8 }],
+    routes: [{ name: 'area.a', count: 1, errors: 1, p50_ms: 8, p95_ms: 8, p99_ms: 8, max_ms: 8, time_ms: 8 }],
   })
 })
 

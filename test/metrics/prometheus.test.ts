@@ -84,12 +84,12 @@ for (const name of ['resident', 'heap_used', 'heap_size', 'external']) {
   })
 }
 
-test('every family has its help and its type once, before its samples, and begins with svc_', () => {
+test('every family has its help and its type once, before its samples, and begins with svc_ or process_', () => {
   const lines = busyText().split('\n').slice(0, -1)
   const seen = new Set<string>()
   let family = ''
   lines.forEach((line, at) => {
-    const help = /^# HELP (svc_[a-z_]+) [A-Z].*\.$/.exec(line)
+    const help = /^# HELP ((?:svc|process)_[a-z_]+) [A-Z].*\.$/.exec(line)
     if (help !== null) {
       family = help[1] as string
       assert.ok(!seen.has(family), family)
@@ -104,7 +104,7 @@ test('every family has its help and its type once, before its samples, and begin
 
 test('counters never go back when the window is reset', () => {
   const own = ownProcess(busySources())
-  const text = (): string => prometheusBy(own).replace(/^svc_memory.*$/gm, '')
+  const text = (): string => prometheusBy(own).replace(/^(?:svc_memory|process_cpu).*$/gm, '')
   const before = text()
   own.beginWindow()
   assert.equal(text(), before)

@@ -39,7 +39,7 @@ function serve(seeded: Seeded, list: readonly Served[], all: Served, count: numb
 /** As JSON, with the routes by name, and without what differs from process to process. */
 function comparable(reading: Reading): unknown {
   const routes = [...reading.routes].sort((a, b) => (a.name < b.name ? -1 : 1))
-  const values = Object.entries(reading.values).filter(([name]) => !/^(?:memory|heap)/.test(name))
+  const values = Object.entries(reading.values).filter(([name]) => !/^(?:cpu|memory|heap)/.test(name))
   return JSON.parse(JSON.stringify({ ...reading, routes, values: Object.fromEntries(values) }))
 }
 

@@ -34,7 +34,11 @@ export function makeSources(changes: Partial<MetricSources> = {}): MetricSources
     views: { hits: 0, misses: 0 },
     log: { written: 0, lost: 0 },
     accessLog: { written: 0, lost: 0 },
+    descriptors: () => undefined,
+    replaced: () => ({}),
     isReloadRefused: () => false,
+    isReady: () => true,
+    appMetrics: () => [],
     warnings: () => [],
     ...changes,
   }
@@ -58,10 +62,12 @@ export function busySources(): MetricSources {
     log: { written: 100, lost: 0, consoleLost: 6 },
     accessLog: { written: 2 ** 40, lost: 5 },
     events: () => ({ published: 31, delivered: 32, dropped: 33, slow: 34 }),
-    sessions: () => ({ evicted: 36, damaged: 37 }),
+    sessions: () => ({ stored: 42, evicted: 36, damaged: 37 }),
     jobs: () => ({ done: 38, failed: 39, dead: 40, running: 41 }),
     limits: () => ({ login: 38 }),
     views: { hits: 12, misses: 3 },
+    descriptors: () => ({ open: 43, limit: 1024 }),
+    replaced: () => ({ exit: 44 }),
     warnings: () => ['one'],
   })
 }

@@ -51,7 +51,7 @@ export function makeRoute(
   p99_ms: number,
   more: Partial<Status['routes'][number]> = {},
 ): Status['routes'][number] {
-  return { name, count: 10, errors: 0, p50_ms: 1, p95_ms: 2, p99_ms, max_ms: p99_ms, ...more }
+  return { name, count: 10, errors: 0, p50_ms: 1, p95_ms: 2, p99_ms, max_ms: p99_ms, time_ms: 12, ...more }
 }
 
 /** A server that shares an engine with others, with ordinary figures. */
@@ -87,6 +87,8 @@ export function makeProcess(id: string, pid: number): AnsweringProcess {
     connections: { active: 7 },
     event_loop,
     memory,
+    cpu_s: 12.5,
+    descriptors: { open: 40, limit: 1024 },
     pool_http: { busy: 4, queue: 3, alert: false },
     pool_ws: { active: 2 },
     pool_rest: { sse: 5, longpoll: 6, queue: 0 },
@@ -116,7 +118,9 @@ function makeStatus(): Status {
     routes: [makeRoute('home', 3)],
     connections: { active: 7, refused: 0, stalled: 0, tls_failed: 0 },
     event_loop: { p50_ms: 10, p99_ms: 11, max_ms: 40, utilization: 0.25 },
-    memory: { rss_mb: 80, heap_used_mb: 30, heap_total_mb: 40, external_mb: 2 },
+    memory: { rss_mb: 80, heap_used_mb: 30, heap_total_mb: 40, external_mb: 2, array_buffers_mb: 1, heap_limit_mb: 2096 },
+    cpu_s: 25,
+    descriptors: { open: 80, limit: 2048 },
     pool_http: {
       workers: 64, busy: 16, queue: 0, queue_size: 1000, refused: 0, alert: false,
       waits: { count: 0, p50_ms: 0, p99_ms: 0, max_ms: 0 },
@@ -128,10 +132,12 @@ function makeStatus(): Status {
     },
     events: { published: 0, delivered: 0, dropped: 0, slow: 0 },
     limits: { refused: { login: 3 } },
-    sessions: { evicted: 0, damaged: 0 },
+    sessions: { stored: 5, evicted: 0, damaged: 0 },
     views: { hits: 0, misses: 0 },
     log: { written: 1, lost: 0 },
     access_log: { written: 1, lost: 0 },
+    app: {},
+    ready: true,
     warnings: [],
   }
 }

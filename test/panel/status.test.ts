@@ -22,7 +22,7 @@ function makeSources(t: { after(close: () => void): void }) {
       sse: { workers: 85, queueSize: 88, busy: 86, waiting: 87, refused: 89 },
     },
     events: { published: 101, delivered: 102, dropped: 103, slow: 104 },
-    sessions: { evicted: 111, damaged: 112 },
+    sessions: { stored: 113, evicted: 111, damaged: 112 },
     limits: { login: 121, search: 122 },
     views: { hits: 41, misses: 42 },
     log: { written: 51, lost: 52 },
@@ -41,7 +41,14 @@ function makeSources(t: { after(close: () => void): void }) {
     jobs: () => ({ done: 0, failed: 0, dead: 0, running: 0 }),
     limits: () => figures.limits,
     connections: () => figures.connections,
+    descriptors: () => ({ open: 131, limit: 132 }),
+    replaced: () => ({}),
     isReloadRefused: () => false,
+    isReady: () => false,
+    appMetrics: () => [
+      { name: 'app_a', kind: 'counter', help: 'A.', labels: [], value: { '': 141 } },
+      { name: 'app_b', kind: 'gauge', help: 'B.', labels: ['l'], value: { 'l="x"': 142 } },
+    ],
     warnings: () => ['one', 'two'],
   }
   return { sources, figures }
@@ -87,6 +94,10 @@ test('the status has each figure in its place', (t) => {
   assert.deepEqual([status.events, status.sessions], [figures.events, figures.sessions])
   assert.deepEqual(status.limits, { refused: figures.limits })
   assert.deepEqual([status.views, status.log, status.access_log], [figures.views, figures.log, figures.accessLog])
+  assert.deepEqual([status.descriptors, status.ready], [{ open: 131, limit: 132 }, false])
+  assert.deepEqual(status.app, { app_a: 141, app_b: { 'l="x"': 142 } })
+  assert.ok(status.cpu_s > 0 && status.memory.heap_limit_mb > status.memory.heap_used_mb)
+  assert.equal(status.routes[0]?.time_ms, status.latency_ms.mean)
   assert.deepEqual(
     [status.env, status.pid, status.node, status.warnings],
     ['prod', process.pid, process.versions.node, ['one', 'two']],
@@ -110,7 +121,7 @@ test('counts from before the bench window are left out of the status, and kept i
   figures.restPool.sse.refused += 5
   figures.restPool.longpoll.refused += 6
   figures.events = { published: 113, delivered: 115, dropped: 117, slow: 119 }
-  figures.sessions = { evicted: 127, damaged: 129 }
+  figures.sessions = { stored: 114, evicted: 127, damaged: 129 }
   figures.limits = { login: 125, search: 122 }
   const status = statusBy(own)
   const { connections, pool_http: pool, views, log, access_log: accessLog } = status
@@ -118,7 +129,7 @@ test('counts from before the bench window are left out of the status, and kept i
   assert.deepEqual(status.pool_ws, { workers: 71, active: 72, refused: 9, slow: 10 })
   assert.equal(status.pool_rest.refused, 11)
   assert.deepEqual(status.events, { published: 12, delivered: 13, dropped: 14, slow: 15 })
-  assert.deepEqual(status.sessions, { evicted: 16, damaged: 17 })
+  assert.deepEqual(status.sessions, { stored: 114, evicted: 16, damaged: 17 })
   assert.deepEqual(status.limits, { refused: { login: 4, search: 0 } })
   assert.deepEqual(
     [views, log, accessLog],

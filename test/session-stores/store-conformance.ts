@@ -220,6 +220,7 @@ export function testSessionStore(
       await advance(minute / 2)
       assert.equal(await store.sweep(), expiresByItself ? 0 : 2)
       assert.equal(await store.sweep(), 0)
+      assert.equal(store.stored ?? 2, 2)
       assert.deepEqual(await contents(store, id(2)), {})
       assert.deepEqual(await contents(store, id(4)), {})
     })

@@ -33,15 +33,17 @@ export interface LaunchOptions {
   readonly launcher?: string
   /** Options of Node; unless given, those by which it runs what the tests run, `lib/` or `dist/`. */
   readonly nodeOptions?: readonly string[]
+  /** The program to run with `nodeOptions` and the launcher; by default this Node. */
+  readonly program?: string
   /** A file descriptor that takes what it prints, which is then not seen here. */
   readonly output?: number
 }
 
 /** Starts the launcher in a separate process, which is killed when the test ends. */
 export function launch(t: Pick<TestContext, 'after'>, args: readonly string[], options: LaunchOptions): Launched {
-  const { launcher = `${root}bin/svc.js`, nodeOptions = optionsOfTarget() } = options
+  const { launcher = `${root}bin/svc.js`, nodeOptions = optionsOfTarget(), program = process.execPath } = options
   const { NODE_OPTIONS: _options, SVC_CONFIG: _config, ...env } = process.env
-  const child = spawn(process.execPath, [...nodeOptions, launcher, ...args], {
+  const child = spawn(program, [...nodeOptions, launcher, ...args], {
     cwd: options.cwd,
     env: { ...env, ...options.env },
     stdio: ['ignore', options.output ?? 'pipe', options.output ?? 'pipe'],

@@ -19,7 +19,7 @@ function settings(name: string, of = unit): string[] {
 describe('the files in docs/deploy', () => {
   it('are exactly those named in docs/operations.md', () => {
     const files = readdirSync(new URL('docs/deploy/', root)).sort()
-    const named = new Set([...text.matchAll(/\bsvc(?:\.(?:service|socket|sysusers|logrotate|nginx)|-nodes\.(?:nginx|haproxy))\b/g)].map(([name]) => name))
+    const named = new Set([...text.matchAll(/\bsvc(?:\.(?:service|socket|sysusers|logrotate|nginx|rules\.yml|rules\.test\.yml|dashboard\.json)|-nodes\.(?:nginx|haproxy))\b/g)].map(([name]) => name))
     assert.deepEqual([...named].sort(), files)
   })
 

@@ -124,7 +124,10 @@ export const late: Middleware = async (ctx, next) => {
   if (!ctx.secure) return ctx.json({ error: 'sign_in' }, 401)
   await next()
 }
-export const setup: Setup = async ({ config, process, logger, channel, queue }: SetupApp) => {
+export const setup: Setup = async ({ config, process, logger, channel, queue, metrics, ready }: SetupApp) => {
+  metrics.counter('orders_total', 'Orders.', ['kind']).add(1, { kind: 'book' })
+  metrics.gauge('open', 'Open orders.', () => 1)
+  ready('database', async () => true)
   const log: Logger = logger('feed')
   const notes: Channel = channel('notes')
   const jobs: Queue = queue('jobs')

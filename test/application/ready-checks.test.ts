@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import { ReadyChecks } from '../../lib/application/ready-checks.ts'
+import type { Scope } from '../../lib/modules/registrations.ts'
+
+function make(t: TestContext) {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const said: string[] = []
+  const say = (message: string): void => void said.push(message)
+  const checks = new ReadyChecks({ warn: say, info: say })
+  const scope: Scope = { state: 'in use' }
+  return { checks, said, scope }
+}
+
+describe('readiness checks', () => {
+  it('fail by what they return or throw, by name', async (t) => {
+    const { checks, said, scope } = make(t)
+    assert.deepEqual(checks.run(), [])
+    checks.add(scope, 'fine', () => true)
+    checks.add(scope, 'later', async () => true)
+    checks.add(scope, 'false', async () => false)
+    checks.add(scope, 'nothing', () => {})
+    checks.add(scope, 'throws', () => {
+      throw new Error('no database')
+    })
+    const failed = await checks.run()
+    assert.deepEqual(failed, [
+      { name: 'false', reason: 'it returned false, not true' },
+      { name: 'nothing', reason: 'it returned undefined, not true' },
+      { name: 'throws', reason: 'no database' },
+    ])
+    assert.deepEqual(checks.failed(), failed)
+    const lines = failed.map(({ name, reason }) => `not ready: the check ${name} fails: ${reason}`)
+    assert.deepEqual(checks.warnings(), lines)
+    await checks.run()
+    assert.deepEqual(said, [lines.join('; ')])
+    scope.state = 'ended'
+    assert.deepEqual(checks.run(), [])
+    assert.deepEqual([checks.warnings(), said.at(-1)], [[], 'all readiness checks pass'])
+  })
+
+  it('share a result while they run, and do not call a check again that hangs', async (t) => {
+    const { checks, scope } = make(t)
+    let calls = 0
+    let finish: (value: boolean) => void = () => {}
+    checks.add(scope, 'slow', () => {
+      calls += 1
+      return new Promise((resolve) => (finish = resolve))
+    })
+    const first = checks.run()
+    assert.equal(checks.run(), first)
+    t.mock.timers.tick(2000)
+    assert.deepEqual(await first, [{ name: 'slow', reason: 'it took more than 2 s' }])
+    const second = checks.run()
+    await setImmediate()
+    assert.equal(calls, 1)
+    finish(true)
+    assert.deepEqual(await second, [])
+    const third = checks.run()
+    finish(true)
+    assert.deepEqual([await third, calls], [[], 2])
+  })
+
+  it('are those of the module in use during a reload', async (t) => {
+    const { checks, scope } = make(t)
+    checks.add(scope, 'database', () => true)
+    assert.throws(() => checks.add({ state: 'in use' }, 'database', () => false), /a readiness check "database": the name is taken/)
+    scope.state = 'leaving'
+    checks.add({ state: 'in use' }, 'database', () => false)
+    assert.deepEqual(await checks.run(), [])
+    scope.state = 'ended'
+    assert.equal((await checks.run()).length, 1)
+  })
+
+  it('need a name and a function', (t) => {
+    const { checks, scope } = make(t)
+    for (const name of ['', 'a\nb', 'x'.repeat(101)]) assert.throws(() => checks.add(scope, name, () => true), /its name must have 1 to 100/)
+    assert.throws(() => checks.add(scope, 'a', true as unknown as () => boolean), /"a": it is not a function/)
+  })
+})
