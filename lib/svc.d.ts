@@ -50,11 +50,12 @@ declare module 'svc' {
     /** Creates metrics for `/svc-metrics` and `/svc-status`. They end with the module. */
     readonly metrics: AppMetrics
     /**
-     * Adds a check: `/svc-ready` is 503 unless it returns true within two seconds. It ends with the module.
+     * Adds a check: `/svc-ready` is 503 while it returns false, throws, or takes more than two seconds. It ends with the
+     * module.
      * @param name names it in warnings: 1 to 100 characters
      * @throws Error for a name that another check has
      */
-    ready(name: string, check: () => boolean | Promise<boolean>): void
+    ready(name: string, check: () => unknown): void
   }
 
   /** `app.metrics`. A name has letters, digits and `_`; the metric is called `app_` and the name. */

@@ -91,8 +91,7 @@ async function failureOf(name: string, check: Check): Promise<FailedCheck[]> {
   const call = (check.pending ??= (async () => check.run())().finally(() => (check.pending = undefined)))
   try {
     if (!(await endsWithin(timeoutMs, call))) return failed(`it took more than ${timeoutMs / 1000} s`)
-    const result = await call
-    return result === true ? [] : failed(`it returned ${String(result)}, not true`)
+    return (await call) === false ? failed('it returned false') : []
   } catch (error) {
     return failed(reasonOf(error))
   }
