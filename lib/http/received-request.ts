@@ -42,6 +42,8 @@ export class ReceivedRequest {
   readonly method: string
   /** The path as sent: without the query, not decoded. */
   readonly path: string
+  /** The path below which the client sees this server, such as `/app`; '' for none. Prepend it to a path in a link. */
+  readonly prefix: string = ''
   /** Whether the client waits for `100 Continue` before it sends the body (`Expect: 100-continue`). */
   expectsContinue = false
   /** The client's X-Request-Id, if it is valid. */
