@@ -45,6 +45,15 @@ export function page(ctx: CoreContext, port: PagePort, file: string, data: PageD
   return ctx.html(text, status)
 }
 
+/**
+ * Redirects to a page of the panel, or to a path of this server.
+ * @param path without the prefix; begins with one slash
+ * @param status default: 302
+ */
+export function redirectTo(ctx: CoreContext, path: string, status = 302): Reply {
+  return ctx.redirect(ctx.prefix + path, status)
+}
+
 function policyOf(nonce: string): string {
   return [
     "default-src 'none'",
