@@ -68,8 +68,8 @@ export const configTable = {
   },
   'server.prefix': {
     kind: 'string', default: '', check: checkPrefix,
-    meaning: 'The path, such as `/app`, [below which](recipes/proxy.md#below-a-path) a proxy serves the application. It '
-      + 'is taken off requests, and precedes links and redirects, unless a proxy sends `X-Forwarded-Prefix`.',
+    meaning: 'The path, such as `/app`, [below which](recipes/proxy.md#below-a-path) a proxy serves the application. '
+      + 'It is taken off requests, and precedes links and redirects, unless a proxy sends `X-Forwarded-Prefix`.',
   },
   'server.trusted_origins': {
     kind: 'list', default: [], check: checkTrustedOrigin,
