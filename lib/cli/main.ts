@@ -81,6 +81,11 @@ async function run(options: ReturnType<typeof parseOptions>): Promise<void> {
       const { openapi } = await loadRoom('svc openapi', () => import('../commands/openapi.ts'))
       return exit(await openapi(() => loadWithKey(options), options.out))
     }
+    case 'reload': {
+      const { reload } = await loadRoom('svc reload', () => import('../commands/reload.ts'))
+      process.exitCode = await reload(() => loadWithKey(options))
+      return
+    }
     case 'backup': {
       const { backup } = await loadRoom('svc backup', () => import('../commands/backup.ts'))
       process.exitCode = await backup(() => loadWithKey(options), options.target)
@@ -182,7 +187,7 @@ async function start(options: CommandOptions): Promise<void> {
       ...(listenFd !== undefined && { listenFd }),
       onStop: () => notifier?.stopping(),
     })
-    handleSignalsOf(app, notifier)
+    handleSignalsOf(app, notifier, mark)
     handleUncaught(app, { running, isEnding: () => app?.stopping === true })
     // Start before logging the notes: the first line of the log announces the start.
     const started = app.start().then(({ url }) => {
@@ -224,7 +229,7 @@ async function startWorker(number: number): Promise<void> {
   await runWorker(number)
 }
 
-function handleSignalsOf(app: App, notifier: PassedToProcess['notifier']): void {
+function handleSignalsOf(app: App, notifier: PassedToProcess['notifier'], mark: RunMark): void {
   const log = app.log('server')
   const apply = (type: CommandType): unknown => app.control.apply({ type })
   handleSignals(log, notifier, {
@@ -232,6 +237,7 @@ function handleSignalsOf(app: App, notifier: PassedToProcess['notifier']): void 
     reopenLogs: () => apply('logs.reopen'),
     apply,
     audit: app.audit,
+    reloaded: (begunAtMs, problems) => mark.reportReload(begunAtMs, problems),
     failed: (signal, error) =>
       log.error(`${signal}: ${reasonOf(error)}`, { thrown: error instanceof ReloadError ? undefined : error }),
   })

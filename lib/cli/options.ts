@@ -33,9 +33,12 @@ export type Command =
   | { readonly word: 'usage'; readonly error: string }
 
 type ServerWord = 'start' | 'check' | 'routes' | 'types' | 'openapi' | 'passwd' | 'permissions' | 'backup' | 'audit'
+  | 'reload'
 
 /** The output of `--help`. */
 export const helpText = `Usage: svc [start] [options]   runs the server
+       svc reload [options]    sends SIGHUP to the running server, and waits
+                               for the reload; 1 when it was refused
        svc check [options]     checks configuration, routes, middleware, actions
        svc routes [options]    prints the route table
        svc types [options] [--check]
@@ -79,7 +82,7 @@ Exit status: 0 done or stopped as asked, 1 failed while running, 2 wrong usage,
 `
 
 const serverWords: readonly ServerWord[] = [
-  ...(['start', 'check', 'routes', 'types', 'openapi', 'passwd', 'permissions', 'backup', 'audit'] as const),
+  ...(['start', 'check', 'routes', 'types', 'openapi', 'passwd', 'permissions', 'backup', 'audit', 'reload'] as const),
 ]
 /** The words that take a path. */
 const wordsWithPath = ['init', 'backup', 'verify']

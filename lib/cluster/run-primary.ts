@@ -75,6 +75,7 @@ export async function runPrimary(
     reopenLogs: () => logs.reopen(),
     apply: (type) => primary.apply({ type }),
     audit: (change) => logs.audit.record(change),
+    reloaded: (begunAtMs, problems) => mark.reportReload(begunAtMs, problems),
     failed: (signal, error) => log.error(`${signal}: ${reasonOf(error)}`),
   })
   const changed = (files: readonly string[]) => primary.apply({ type: 'files.changed', files })

@@ -8,11 +8,15 @@
  * Surprise: once lines are left out, so are all others until the reader has consumed half of the buffered bytes. That
  * a short line would still fit does not mean that the reader is reading.
  */
+import { createJournalForm, isJournal } from './journal.ts'
 
 /** Where text is printed: `out` takes the lines of the log, `error` alerts about the log itself. */
 export interface ConsolePort {
   out(text: string): void
-  error(text: string): void
+  /** Prints one line with its line end. */
+  error(line: string): void
+  /** Prepares log lines for `out`; undefined: they are printed as they are. */
+  readonly form?: ((lines: string) => string) | undefined
   /** Bytes of `out` that have not been read yet. */
   readonly waitingBytes: number
 }
@@ -25,9 +29,12 @@ const maxWaitingBytes = 2 ** 20
 /** The console of this process: standard output and standard error. */
 export function createProcessConsole(): ConsolePort {
   ignoreConsoleErrors()
+  const head = isJournal(2) ? '<3>' : ''
   return {
     out: (text) => void process.stdout.write(text),
-    error: (text) => {
+    form: isJournal(1) ? createJournalForm() : undefined,
+    error: (line) => {
+      const text = head + line
       if (process.stderr.writableLength + Buffer.byteLength(text) <= maxWaitingBytes) process.stderr.write(text)
     },
     get waitingBytes() {
@@ -80,7 +87,7 @@ export class ConsoleLines {
 
   /** Appends one line with its line end. */
   append(line: string): void {
-    this.#text += line
+    this.#text += this.#port.form?.(line) ?? line
     if (this.#text.length >= batchLength) return this.flush()
     if (this.#scheduled) return
     this.#scheduled = true

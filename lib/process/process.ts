@@ -12,6 +12,7 @@ import type { Config } from '../config/table.ts'
 import { ReloadError } from '../control/commands.ts'
 import type { Change } from '../base/ports.ts'
 import type { ModuleLogger } from '../log/logger.ts'
+import { monotonicMs } from './run-mark.ts'
 import type { PassedToProcess } from '../systemd/service.ts'
 import { stateOf, textOfState } from './last-state.ts'
 import type { RunningRequests } from './running-requests.ts'
@@ -30,13 +31,19 @@ interface SignalActions {
   readonly apply: (type: 'certificates.reload' | 'routes.reload') => unknown
   /** Records a change made by a signal. */
   readonly audit: (change: Change) => void
+  /**
+   * Called when everything of a SIGHUP has ended.
+   * @param begunAtMs by `monotonicMs`
+   * @param problems the messages of what failed
+   */
+  readonly reloaded: (begunAtMs: number, problems: readonly string[]) => void
   /** Logs the failure of an action. */
   readonly failed: (signal: NodeJS.Signals, error: unknown) => void
 }
 
 /** Starts to handle the signals. On SIGHUP every action runs, even if a previous one fails. */
 export function handleSignals(log: ModuleLogger, notifier: PassedToProcess['notifier'], actions: SignalActions): void {
-  const { stop, kill, reopenLogs, apply, audit, failed } = actions
+  const { stop, kill, reopenLogs, apply, audit, reloaded, failed } = actions
   let stopping = false
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
@@ -52,26 +59,30 @@ export function handleSignals(log: ModuleLogger, notifier: PassedToProcess['noti
     })
   }
   process.on('SIGHUP', async () => {
+    const begunAtMs = monotonicMs()
     notifier?.reloading()
     const reloads = (['certificates.reload', 'routes.reload'] as const).map((type) => () => apply(type))
-    const failures = await doEach('SIGHUP', [reopenLogs, ...reloads])
-    audit({ by: 'SIGHUP', what: failures === 0 ? 'routes and certificates reloaded' : 'reload refused' })
-    notifier?.reloaded(failures === 0 ? 'reloaded' : 'the last reload failed, so the old state is in use: see the log')
+    const problems = await doEach('SIGHUP', [reopenLogs, ...reloads])
+    const isDone = problems.length === 0
+    audit({ by: 'SIGHUP', what: isDone ? 'routes and certificates reloaded' : 'reload refused' })
+    notifier?.reloaded(isDone ? 'reloaded' : 'the last reload failed, so the old state is in use: see the log')
+    await notifier?.sent() // The command that waits may end only when the service manager knows of the end.
+    reloaded(begunAtMs, problems)
   })
   process.on('SIGUSR2', () => void doEach('SIGUSR2', [reopenLogs]))
 
-  /** @returns the number of failures */
-  async function doEach(signal: NodeJS.Signals, steps: readonly (() => unknown)[]): Promise<number> {
-    let failures = 0
+  /** @returns the messages of what failed */
+  async function doEach(signal: NodeJS.Signals, steps: readonly (() => unknown)[]): Promise<readonly string[]> {
+    const problems: string[] = []
     for (const step of steps) {
       try {
         await step()
       } catch (error) {
-        failures += 1
+        problems.push(reasonOf(error))
         failed(signal, error)
       }
     }
-    return failures
+    return problems
   }
 }
 

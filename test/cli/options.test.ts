@@ -34,6 +34,7 @@ const right: readonly [args: string, command: Command][] = [
   ['--manifest digest', { word: 'digest', manifest: true }],
   ['verify a.json', { word: 'verify', manifest: 'a.json', key: undefined }],
   ['verify a.json --key b.pem', { word: 'verify', manifest: 'a.json', key: 'b.pem' }],
+  ['reload', { word: 'reload', ...none }],
   ['audit', { word: 'audit', files: [], head: undefined, ...none }],
   [`audit a b.gz --head ${'A'.repeat(64)}`, { word: 'audit', files: ['a', 'b.gz'], head: 'a'.repeat(64), ...none }],
   ['--help', { word: 'help' }],

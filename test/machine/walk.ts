@@ -87,7 +87,7 @@ const steps: readonly (readonly [string, () => Promise<void>])[] = [
   ['reloads, and keeps the old state where something is wrong', async () => {
     await write('/srv/svc/routes/more.json', '[{"name": "more", "url": "/more"}]')
     await assert.rejects(page('A new version of the application'), /action is missing/)
-    await machine.run('sudo systemctl reload svc.service')
+    await assert.rejects(machine.run('sudo systemctl reload svc.service'), /Job for svc\.service failed/)
     await status('the last reload failed')
     await write('/srv/svc/routes/more.json', '[{"name": "more", "url": "/more", "action": "routes/home.mjs@hello"}]')
     await page('A new version of the application')

@@ -79,7 +79,9 @@ describe('the state of a process', () => {
   })
 
   it('is unknown where the folder cannot be written or the file is damaged', () => {
-    new LastState('/proc/none/last-state').write({ memory: 1, requests: [], others: 0 })
+    const folder = temporaryFolder()
+    writeFileSync(join(folder, 'file'), '')
+    new LastState(join(folder, 'file', 'last-state')).write({ memory: 1, requests: [], others: 0 })
     const file = lastStateFile(temporaryFolder())
     new LastState(file).write({ memory: 64 * megabyte, requests: ['GET /a'], others: 0 })
     const text = readFileSync(file, 'utf8').trimEnd()

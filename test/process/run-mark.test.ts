@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { hostname, uptime } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { RunMark } from '../../lib/process/run-mark.ts'
+import { monotonicMs, RunMark } from '../../lib/process/run-mark.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const run = { pid: process.pid, host: hostname(), startedAtMs: Date.now() }
@@ -65,5 +65,28 @@ describe('the mark of a run', () => {
     assert.equal(mark.takeLast(), undefined)
     mark.begin()
     mark.end()
+  })
+})
+
+describe('the outcome of a reload', () => {
+  it('is that of a reload of the process which began since a time, and of no other', () => {
+    const mark = new RunMark(temporaryFolder())
+    const begunAtMs = monotonicMs()
+    assert.equal(mark.reportSince(0, process.pid), undefined)
+    mark.reportReload(begunAtMs, ['a', 'b'])
+    assert.deepEqual(mark.reportSince(begunAtMs, process.pid), ['a', 'b'])
+    assert.equal(mark.reportSince(begunAtMs + 1, process.pid), undefined, 'one that was under way')
+    assert.equal(mark.reportSince(begunAtMs, process.ppid), undefined, 'one of another process')
+    mark.dropReport()
+    assert.equal(mark.reportSince(0, process.pid), undefined)
+    mark.dropReport()
+  })
+
+  it('is none if its file is damaged', () => {
+    const folder = temporaryFolder()
+    for (const wrong of ['', '{', 'null', '[]', `{"pid":${process.pid}}`, `{"pid":${process.pid},"begunAtMs":"x","problems":[]}`, `{"pid":${process.pid},"begunAtMs":9,"problems":{}}`]) {
+      writeFileSync(join(folder, 'reloaded'), wrong)
+      assert.equal(new RunMark(folder).reportSince(0, process.pid), undefined, wrong)
+    }
   })
 })

@@ -104,7 +104,7 @@ describe('the files in docs/deploy', () => {
   it('let the server report its state, read its secret and reload', () => {
     assert.deepEqual([settings('Type'), settings('NotifyAccess')], [['notify'], ['all']])
     assert.deepEqual(settings('LoadCredential'), ['app_key:/etc/svc/app_key'])
-    assert.deepEqual(settings('ExecReload'), ['kill -HUP $MAINPID'])
+    assert.deepEqual(settings('ExecReload'), ['node /opt/svc/current/bin/svc.js reload'])
     assert.match(read('svc.logrotate'), /--signal=USR2 --kill-whom=main svc\.service/)
   })
 
