@@ -199,8 +199,13 @@ declare module 'svc' {
   interface RequestContext<Parameters> {
     /** The method, upper case. */
     readonly method: string
-    /** The path as sent: without the query, not decoded. */
+    /** The path: without the query and `server.prefix`, not decoded. */
     readonly path: string
+    /**
+     * The path below which the client sees the application, such as `/app`; '' for none. Put it before a path that you
+     * write yourself: `ctx.redirect(ctx.prefix + '/notes')`. Those of `ctx.url` begin with it.
+     */
+    readonly prefix: string
     /** The query, decoded. */
     readonly query: URLSearchParams
     /** The query as sent, with its `?`; '' without a query. */
@@ -284,7 +289,7 @@ declare module 'svc' {
      * has returned.
      */
     readonly file: (path: string, options?: FileOptions) => Reply
-    /** Replies with a redirect to a URL or a route: 302 by default, or 301, 303, 307 or 308. */
+    /** Replies with a redirect to a URL, as you wrote it, or a route: 302 by default, or 301, 303, 307 or 308. */
     readonly redirect: <Name extends RouteName>(to: string | RouteTarget<Name>, status?: number) => Reply
     /** Replies without a body, by default with 204. */
     readonly empty: (status?: number) => Reply
@@ -308,8 +313,8 @@ declare module 'svc' {
     /** Sets a cookie. Attributes override the defaults: path `/`, HttpOnly, SameSite=Lax and, on TLS, Secure. */
     readonly setCookie: (name: string, value: string, attributes?: CookieAttributes) => void
     /**
-     * Returns the path of a named route, with percent-encoded parameters. Throws if there is no such route, or the
-     * parameters are not those of its pattern.
+     * Returns the path of a named route, with the prefix and percent-encoded parameters. Throws if there is no such
+     * route, or the parameters are not those of its pattern.
      */
     readonly url: <Name extends RouteName>(name: Name, ...params: UrlArguments<Name>) => string
 
@@ -330,7 +335,8 @@ declare module 'svc' {
     readonly user: State['user'] | undefined
     /**
      * Returns the page that the visitor wanted before the sign-in: `next` of the form, if it has been read, else of the
-     * query, as `SVC_MwIsAuth` adds it. Anything but a path of this application is replaced by the fallback, `/`.
+     * query, as `SVC_MwIsAuth` adds it, below the prefix. Anything but a path of this application is replaced by the
+     * fallback, `ctx.prefix + '/'` by default.
      */
     readonly returnTo: (fallback?: string) => string
     /** Hashes and checks passwords of users. */

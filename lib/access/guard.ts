@@ -21,7 +21,7 @@ import { createOriginCheck, isPrefetch, type OriginCheck } from '../http/origin.
 import { adminCookieName, hasAdminCookie } from './cookie.ts'
 import { setupRequired } from './credentials.ts'
 import { createMetricsToken } from './metrics-token.ts'
-import { page } from './isolated-page.ts'
+import { page, redirectTo } from './isolated-page.ts'
 import type { AccessPort } from './access-port.ts'
 import { createLoginThrottle, type LoginThrottle } from './throttle.ts'
 
@@ -72,7 +72,7 @@ export function createGuard(
     const byToken = row.url === '/svc-metrics' && !isOpen ? checkToken(ctx) : 'absent'
     if (byToken instanceof Promise) return byToken
     if (row.auth && !isOpen && byToken === 'absent') {
-      if (setupRequired(port.credentials())) return void ctx.redirect('/svc-setup')
+      if (setupRequired(port.credentials())) return void redirectTo(ctx, '/svc-setup')
       if (!hasAdminCookie(ctx, port, now())) return requireLogin(row, ctx)
     }
     const mayBeUser = isOpen || ctx.cookies[adminCookieName] !== undefined
@@ -84,7 +84,7 @@ function requireLogin(row: GuardedRow, ctx: CoreContext): void {
   if (row.url === '/svc-routes/add' && acceptsOnlyJson(ctx)) {
     ctx.json({ ok: false, error: 'Not logged in: send the cookie svc_admin of a login' }, 401)
   } else {
-    ctx.redirect(`/svc-login?next=${nextOf(ctx.path)}`)
+    redirectTo(ctx, `/svc-login?next=${nextOf(ctx.path)}`)
   }
 }
 

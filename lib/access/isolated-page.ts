@@ -9,7 +9,7 @@ import type { CoreContext } from '../http/context.ts'
 import type { Reply } from '../http/reply.ts'
 import type { AccessPort } from './access-port.ts'
 
-/** The data that the layout needs, plus the page's own. `nonce`, `path` and `dev` are added. */
+/** The data that the layout needs, plus the page's own. `nonce`, `path`, `prefix` and `dev` are added. */
 interface PageData extends Readonly<Record<string, unknown>> {
   readonly title: string
   /** Whether the page is behind the admin check, and so shows the navigation. */
@@ -35,7 +35,7 @@ interface PagePort extends Pick<AccessPort, 'pages'> {
  */
 export function page(ctx: CoreContext, port: PagePort, file: string, data: PageData, status = 200): Reply {
   const nonce = randomBytes(16).toString('base64')
-  const common = { nonce, path: ctx.path, dev: port.config['app.env'] === 'dev' }
+  const common = { nonce, path: ctx.path, prefix: ctx.prefix, dev: port.config['app.env'] === 'dev' }
   const text = port.pages.render(file, { errorCount: 0, hasJobs: false, result: undefined, ...data, ...common }, {})
   ctx.setHeader('Content-Security-Policy', policyOf(nonce))
   ctx.setHeader('X-Frame-Options', 'DENY')
@@ -43,6 +43,15 @@ export function page(ctx: CoreContext, port: PagePort, file: string, data: PageD
   ctx.setHeader('Cache-Control', 'no-store')
   ctx.setHeader('Referrer-Policy', 'same-origin')
   return ctx.html(text, status)
+}
+
+/**
+ * Redirects to a page of the panel, or to a path of this server.
+ * @param path without the prefix; begins with one slash
+ * @param status default: 302
+ */
+export function redirectTo(ctx: CoreContext, path: string, status = 302): Reply {
+  return ctx.redirect(ctx.prefix + path, status)
 }
 
 function policyOf(nonce: string): string {

@@ -15,7 +15,7 @@ import { createCodeThrottle, type CodeThrottle } from './code-throttle.ts'
 import { cookieRulesOf, dropAdminCookie, hasAdminCookie, setAdminCookie } from './cookie.ts'
 import { checkSetup, setupRequired } from './credentials.ts'
 import { safeNext, type Changes } from './next-path.ts'
-import { page } from './isolated-page.ts'
+import { page, redirectTo } from './isolated-page.ts'
 import { createPasswordCheck, equalTexts, type PasswordCheck } from './password.ts'
 import type { AccessPort } from './access-port.ts'
 import { messageOf, tryCode } from './second-factor.ts'
@@ -61,7 +61,7 @@ export function createSignIn(port: AccessPort, options: SignInOptions) {
   const setupToken = createSetupToken(port)
 
   function loginForm(ctx: CoreContext, typed: Typed, message: string, status?: number): Reply {
-    const next = safeNext(typed.next, port, options.changes) ?? monitorPage
+    const next = safeNext(typed.next, ctx, port, options.changes) ?? monitorPage
     const data = { title: 'Log in', signedIn: false, setupRequired: setupRequired(port.credentials()) }
     return page(ctx, port, 'login.html', { ...data, user: typed.user, next, message }, status)
   }
@@ -110,7 +110,7 @@ export function createSignIn(port: AccessPort, options: SignInOptions) {
   }
 
   async function login(ctx: CoreContext): Promise<Reply> {
-    if (setupRequired(port.credentials())) return ctx.redirect('/svc-setup')
+    if (setupRequired(port.credentials())) return redirectTo(ctx, '/svc-setup')
     const form = await ctx.readForm()
     const isKnown = hasAdminCookie(ctx, port, now())
     const ticket = form.get('ticket')
@@ -131,7 +131,7 @@ export function createSignIn(port: AccessPort, options: SignInOptions) {
     const { secondFactor } = port.credentials()
     if (secondFactor === undefined) return admit(ctx, secret, typed.next)
     if (code === '') {
-      const next = safeNext(typed.next, port, options.changes) ?? ''
+      const next = safeNext(typed.next, ctx, port, options.changes) ?? ''
       return codeForm(ctx, newTicket({ next, expiresAtMs: now() + ticketMs }), '')
     }
     const codesRefusedFor = await codes.begin(isKnown)
@@ -189,18 +189,18 @@ export function createSignIn(port: AccessPort, options: SignInOptions) {
     setAdminCookie(ctx, cookieRulesOf(port.config, secret, now()))
     const detail = by === undefined ? shown(user) : `${shown(user)}, ${by}`
     port.audit(ctx, 'login', { detail, user, ...(by !== undefined && { to: by }) })
-    return ctx.redirect(safeNext(next, port, options.changes) ?? afterLogin)
+    return redirectTo(ctx, safeNext(next, ctx, port, options.changes) ?? afterLogin)
   }
 
   function logout(ctx: CoreContext): Reply {
     const { user } = port.credentials()
     if (hasAdminCookie(ctx, port, now())) port.audit(ctx, 'logout', { detail: shown(user), user })
     dropAdminCookie(ctx)
-    return ctx.redirect('/svc-login')
+    return redirectTo(ctx, '/svc-login')
   }
 
   async function setup(ctx: CoreContext): Promise<Reply> {
-    if (!setupRequired(port.credentials())) return ctx.redirect('/svc-login')
+    if (!setupRequired(port.credentials())) return redirectTo(ctx, '/svc-login')
     const form = await ctx.readForm()
     const [user = '', password = '', password2 = '', token = ''] = setupFields.map((name) => form.get(name))
     const again = (message: string, status: number): Reply => setupForm(ctx, { user, token }, message, status)
@@ -216,7 +216,7 @@ export function createSignIn(port: AccessPort, options: SignInOptions) {
     } catch (error) {
       return unsaved(ctx, error, (message) => again(message, 500))
     }
-    return ctx.redirect('/svc-login')
+    return redirectTo(ctx, '/svc-login')
   }
 
   return {
@@ -224,7 +224,7 @@ export function createSignIn(port: AccessPort, options: SignInOptions) {
     login,
     logout,
     setupPage: (ctx: CoreContext): Reply =>
-      setupRequired(port.credentials()) ? setupForm(ctx, { user: '' }, '') : ctx.redirect('/svc-login'),
+      setupRequired(port.credentials()) ? setupForm(ctx, { user: '' }, '') : redirectTo(ctx, '/svc-login'),
     setup,
     /** Logs the setup token if a setup is required. */
     announceSetup: setupToken.announce,

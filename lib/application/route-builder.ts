@@ -53,10 +53,10 @@ export function createRouteBuilder(options: {
   readonly reports: ChainReports
   readonly webSockets: WebSocketPort
   /** Describes the routes in use. Rejects with MissingRoomError. */
-  readonly describe: () => Promise<{ readonly document: object }>
+  readonly describe: () => Promise<{ below(prefix: string): object }>
 }): RouteBuilder {
   const { root, modules, reports, webSockets, describe } = options
-  const answerDescription = async (ctx: ActionContext): Promise<Reply> => ctx.json((await describe()).document)
+  const answerDescription = async (ctx: ActionContext): Promise<Reply> => ctx.json((await describe()).below(ctx.prefix))
   const sources = {
     root,
     modules,

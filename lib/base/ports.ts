@@ -10,7 +10,7 @@ export interface LoggedRequest {
   /** The request id to send back; undefined until an id is needed. */
   readonly idToSend: string | undefined
   readonly method: string
-  /** As sent, without the query. */
+  /** Without the query and `server.prefix`. */
   readonly path: string
   /** Empty if no route matches. */
   readonly routeName: string
@@ -65,8 +65,10 @@ export interface RunningPort {
 export interface EndedRequest {
   readonly ip: string
   readonly method: string
-  /** As sent, without the query. */
+  /** Without the query and `server.prefix`. */
   readonly path: string
+  /** The path as sent, if the server has a prefix. */
+  readonly sentPath?: string | undefined
   /** `1.0` or `1.1`. */
   readonly httpVersion: string
   readonly sentStatus: number

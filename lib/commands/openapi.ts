@@ -32,7 +32,7 @@ export async function openapi(load: () => Promise<LoadedConfig>, out: string | u
     const faults = describeAll([...problems, ...broken, ...incomplete], Infinity)
     for (const fault of faults) process.stderr.write(`problem: ${fault}\n`)
     for (const problem of description.problems) process.stderr.write(`warning: ${problem}\n`)
-    const text = `${JSON.stringify(description.document, null, 2)}\n`
+    const text = `${JSON.stringify(description.below(loaded.config['server.prefix']), null, 2)}\n`
     if (out === undefined) process.stdout.write(text)
     else if (!write(out, text)) return exitStatus.failed
     return faults.length > 0 ? exitStatus.config : exitStatus.ok

@@ -31,6 +31,7 @@ import { Modules } from '../modules/modules.ts'
 import type { Scope } from '../modules/registrations.ts'
 import { createUrlBuilder } from '../routing/feature.ts'
 import { Registry } from '../routing/registry.ts'
+import type { UrlBuilder } from '../routing/route.ts'
 import { isSessionHash, OpenReplies } from '../session/open-replies.ts'
 import { Views } from '../views/cache.ts'
 import type { WebSocketHandlers } from '../websocket/connection.ts'
@@ -59,8 +60,8 @@ interface PartsOptions extends Partial<ProcessIndex> {
 /** The parts of an application. Reads nothing before `application.start()` or `inspect()`. */
 export class ApplicationParts {
   readonly registry = new Registry<Chain>()
-  /** Builds the paths of named routes. */
-  readonly url = createUrlBuilder(this.registry)
+  /** Builds the paths of named routes, below `server.prefix`. */
+  readonly url: UrlBuilder
   readonly modules: Modules
   readonly views: Views
   readonly webSockets: WebSocketHost
@@ -97,6 +98,7 @@ export class ApplicationParts {
     this.#log = log
     this.#backends = backends
     const { config } = loaded
+    this.url = createUrlBuilder(this.registry, config['server.prefix'])
     this.modules = new Modules(this.#path('paths.root'))
     this.views = this.#openViews()
     this.webSockets = new WebSocketHost({

@@ -9,6 +9,7 @@ import { createFileMover } from '../files/move-file.ts'
 import { createClientAddress } from '../http/client-address.ts'
 import { createContextClass } from '../http/features.ts'
 import { isLoopbackHost } from '../http/host.ts'
+import { createPrefixes } from '../http/prefix.ts'
 import { explainJson } from '../json/json-map.ts'
 import { logFeature } from '../log/feature.ts'
 import type { Logs } from '../log/logs.ts'
@@ -34,13 +35,14 @@ export function createServingParts({ loaded, built, logs, metrics, worker, ...re
   const { config, folder } = loaded
   const { registry, views, features, builtIn: { protection } } = built
   const inFolder = (key: 'paths.root' | 'paths.errors' | 'paths.temp'): string => resolve(folder, config[key])
-  const clientAddress = createClientAddress(config['server.trusted_proxies'])
+  const { 'server.trusted_proxies': proxies, 'server.prefix': prefix } = config
+  const clientAddress = createClientAddress(proxies)
   const ofFiles = fileFeature({
     root: inFolder('paths.root'),
     onFailure: (file, thrown) => logs.module('response').warn(`${file} could not be sent completely`, { thrown }),
   })
   const { ContextClass, viewScope } = createContextClass(
-    [logFeature(logs.general), routingFeature(built.url), viewFeature(views, () => viewScope), ofFiles, ...features],
+    [logFeature(logs.general), routingFeature(registry), viewFeature(views, () => viewScope), ofFiles, ...features],
     {
       isUnmodified,
       misuse: built.reports.misuse,
@@ -48,6 +50,7 @@ export function createServingParts({ loaded, built, logs, metrics, worker, ...re
       temporaryFolder: inFolder('paths.temp'),
       moveFile: createFileMover(inFolder('paths.root')),
       clientAddress,
+      prefixes: createPrefixes(prefix, proxies.length === 0 ? undefined : clientAddress.trusts),
       explainJson,
     },
   )

@@ -8,6 +8,7 @@ import { checkTotpSecret } from '../access/totp.ts'
 import { checkAddressEntry } from '../http/address-list.ts'
 import { checkAllowedHost } from '../http/host.ts'
 import { checkTrustedOrigin } from '../http/origin.ts'
+import { checkPrefix } from '../http/prefix.ts'
 import { traceModules } from '../log/trace.ts'
 import { problemOfRedisUrl } from './redis-url.ts'
 import { checkFallback, checkFileName, checkHostToBind, checkPasswordHash, checkPath } from './checks.ts'
@@ -62,8 +63,13 @@ export const configTable = {
   },
   'server.trusted_proxies': {
     kind: 'list', default: [], check: checkAddressEntry,
-    meaning: 'Addresses or CIDR blocks whose `X-Forwarded-For`, `-Proto` and `-Host` are trusted. '
+    meaning: 'Addresses or CIDR blocks whose `X-Forwarded-For`, `-Proto`, `-Host` and `-Prefix` are trusted. '
       + 'The client is the right-most address that is not trusted.',
+  },
+  'server.prefix': {
+    kind: 'string', default: '', check: checkPrefix,
+    meaning: 'The path, such as `/app`, [below which](recipes/proxy.md#below-a-path) a proxy serves the application. It '
+      + 'is taken off requests, and precedes links and redirects, unless a proxy sends `X-Forwarded-Prefix`.',
   },
   'server.trusted_origins': {
     kind: 'list', default: [], check: checkTrustedOrigin,

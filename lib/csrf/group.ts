@@ -119,7 +119,7 @@ function refuse({ log, settings }: Parts, ctx: CsrfContext, reason: CsrfReason):
   // A cross-site request comes without the user's cookie, and the cookie of a new session would replace it.
   const maySetFlash = ctx.session.isOpen && (ctx.session.isFromClient || originOf(ctx) === 'same')
   if (maySetFlash) ctx.flash('csrf').set('error', csrfReasons[reason])
-  ctx.redirect(redirect)
+  ctx.redirect(redirect.startsWith('/') ? ctx.prefix + redirect : redirect)
 }
 
 function refuseWithJson(log: LogPort, ctx: CoreContext, reason: CsrfReason): void {

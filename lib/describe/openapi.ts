@@ -19,6 +19,8 @@ import { shownDescription, type ShownDescription } from './shown-description.ts'
 /** A description, and what is missing from it. */
 export interface Description {
   readonly document: object
+  /** Returns the document for clients that see the server below a prefix. */
+  below(prefix: string): object
   readonly problems: readonly string[]
   /** Puts the document into words. */
   readonly shown: () => ShownDescription
@@ -110,7 +112,12 @@ export function describeApplication({ routes, folder, setup }: Sources): Descrip
     paths: Object.fromEntries([...items.values()].map((item) => [item.path, item.operations])),
     components: { schemas: shared.schemas, ...(Object.keys(security).length > 0 && { securitySchemes: security }) },
   }
-  return { document, problems, shown: () => shownDescription(document) }
+  return {
+    document,
+    below: (prefix) => (prefix === '' ? document : { ...document, servers: [{ url: prefix }] }),
+    problems,
+    shown: () => shownDescription(document),
+  }
 }
 
 /** Adds the operations of a route. Of two for one path and method the first counts, as it does for requests. */

@@ -85,7 +85,7 @@ export class DevPages {
   /** Answers requests for the script and the stream before `next` sees them. */
   #wrapHandle(Context: ContextClass, hides: ServingParts['hides']): (next: Handle) => Handle {
     return (next) => (request, response, expect) => {
-      if (request.url?.startsWith('/svc-dev') !== true || request.method !== 'GET' || this.#isStopped) {
+      if (request.url?.includes('/svc-dev') !== true || request.method !== 'GET' || this.#isStopped) {
         return next(request, response, expect)
       }
       const ctx = new Context(request, response)
@@ -171,7 +171,7 @@ export class DevPages {
     if (at === undefined || !isNavigation(ctx) || !this.#isServed(ctx.host)) return undefined
     const { fields, nonce } = allowScript(policies, () => randomBytes(16).toString('base64url'))
     const attribute = nonce === undefined ? '' : ` nonce="${nonce}"`
-    const tag = `<script type="module" src="/svc-dev.js"${attribute}></script>\n`
+    const tag = `<script type="module" src="${ctx.prefix}/svc-dev.js"${attribute}></script>\n`
     return { html: html.slice(0, at) + tag + html.slice(at), policies: fields }
   }
 }

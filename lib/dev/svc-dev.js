@@ -28,7 +28,7 @@ function follow() {
   source?.close()
   if (document.hidden) return
   const requestedAtMs = performance.now()
-  source = new EventSource(new URL('/svc-dev-events', import.meta.url))
+  source = new EventSource(new URL('svc-dev-events', import.meta.url))
   source.onmessage = ({ data }) => {
     const { changedMsAgo, problems } = JSON.parse(data)
     if (requestedAtMs >= changedMsAgo) {

@@ -213,8 +213,8 @@ export class CoreContext extends ReceivedRequest implements EndedRequest {
   }
 
   /**
-   * Redirects the client to a URL or to a named route; 302 unless `status` is given. Characters not allowed in a header
-   * field are percent-encoded.
+   * Redirects the client to a URL, without adding the prefix, or to a named route; 302 unless `status` is given.
+   * Characters not allowed in a header field are percent-encoded.
    * @throws RangeError if the status is not 301, 302, 303, 307 or 308; the errors of `url` for a route
    */
   get redirect(): (to: string | RouteTarget, status?: number) => Reply {

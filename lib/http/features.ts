@@ -41,7 +41,7 @@ export interface ContextParts {
 }
 
 /** Built-in members of the context that views see. */
-const plainMembers = ['params', 'query', 'path', 'method', 'state'] as const
+const plainMembers = ['params', 'query', 'path', 'prefix', 'method', 'state'] as const
 
 /**
  * Creates a server's context class.

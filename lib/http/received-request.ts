@@ -13,6 +13,7 @@ import type { ClientAddress, ClientInfo } from './client-address.ts'
 import { parseCookies } from './cookie.ts'
 import type { Form, MoveFile } from './form.ts'
 import type { ReadingWait } from './read-chunks.ts'
+import { pathBelow, type Prefixes } from './prefix.ts'
 import { fieldOf, fieldsOf } from './request-fields.ts'
 import type { ExplainJson } from './json.ts'
 
@@ -25,6 +26,8 @@ export interface RequestServices {
   /** Moves uploaded files to their places. */
   readonly moveFile?: MoveFile
   readonly clientAddress: ClientAddress
+  /** The prefixes that a request may have; undefined: none. */
+  readonly prefixes?: Prefixes | undefined
   /** Explains a body that is not JSON; see `parseJson`. */
   readonly explainJson?: ExplainJson
 }
@@ -40,8 +43,10 @@ export class ReceivedRequest {
 
   /** The request method, upper case as sent. */
   readonly method: string
-  /** The path as sent: without the query, not decoded. */
+  /** The path below `server.prefix`: without the query, not decoded. */
   readonly path: string
+  /** The path below which the client sees this server, such as `/app`; '' for none. See `prefix.ts`. */
+  readonly prefix: string = ''
   /** Whether the client waits for `100 Continue` before it sends the body (`Expect: 100-continue`). */
   expectsContinue = false
   /** The client's X-Request-Id, if it is valid. */
@@ -69,8 +74,34 @@ export class ReceivedRequest {
     this.method = request.method as string
     const target = request.url as string
     this.#queryAt = target.indexOf('?')
-    this.path = this.#queryAt < 0 ? target : target.slice(0, this.#queryAt)
-    scan(this, request.rawHeaders)
+    const path = this.#queryAt < 0 ? target : target.slice(0, this.#queryAt)
+    const forwarded = scan(this, request.rawHeaders)
+    const { prefixes } = this.services
+    if (prefixes === undefined) this.path = path
+    else {
+      const { own } = prefixes
+      this.path = pathBelow(own, path)
+      this.prefix = forwarded === '' ? own : prefixes.of(forwarded, request.socket.remoteAddress ?? '')
+    }
+  }
+
+  /** The path as sent, without the query; undefined without a prefix, where it is `path`. */
+  get sentPath(): string | undefined {
+    if (this.prefix === '') return undefined
+    const target = this.request.url as string
+    return this.#queryAt < 0 ? target : target.slice(0, this.#queryAt)
+  }
+
+  /** Returns a path without the prefixes, however often it begins with one: the path that a client can request. */
+  withoutPrefix(path: string): string {
+    const { prefix } = this
+    const own = this.services.prefixes?.own ?? ''
+    let rest = path
+    for (let before = ''; before !== rest; ) {
+      before = rest
+      rest = pathBelow(own, pathBelow(prefix, rest))
+    }
+    return rest
   }
 
   /** The query, decoded. */
@@ -227,8 +258,12 @@ export function isRequestId(text: string): boolean {
   return /^[A-Za-z0-9_.-]{8,128}$/.test(text)
 }
 
-/** Scans the raw fields once, without building the headers object that most requests never need. */
-function scan(received: ReceivedRequest, raw: readonly string[]): void {
+/**
+ * Scans the raw fields once, without building the headers object that most requests never need.
+ * @returns the values of `X-Forwarded-Prefix`, joined by commas; '' without one
+ */
+function scan(received: ReceivedRequest, raw: readonly string[]): string {
+  let forwardedPrefix = ''
   for (let at = 0; at < raw.length; at += 2) {
     const name = raw[at] as string
     switch (name.length) {
@@ -246,6 +281,12 @@ function scan(received: ReceivedRequest, raw: readonly string[]): void {
         break
       case 17:
         if (name.toLowerCase() === 'transfer-encoding') received.hasBody = true
+        break
+      case 18:
+        if (name.toLowerCase() === 'x-forwarded-prefix') {
+          forwardedPrefix += forwardedPrefix === '' ? raw[at + 1] : `,${raw[at + 1]}`
+        }
     }
   }
+  return forwardedPrefix
 }

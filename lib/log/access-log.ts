@@ -71,17 +71,22 @@ function createSpecLine(end: string): RenderLine {
   )
   const after = rememberingLast((version: string, status: number) => ` HTTP/${version}" ${status}${end}`)
   return (entry, nowMs) =>
-    before(entry.ip, clock(nowMs), entry.method) + field(entry.path) + after(entry.httpVersion, entry.sentStatus, '')
+    before(entry.ip, clock(nowMs), entry.method) + field(pathOf(entry)) + after(entry.httpVersion, entry.sentStatus, '')
 }
 
 function createJsonLine(): RenderLine {
   const clock = createJsonClock()
   return (entry, nowMs) =>
     `{"time":"${clock(nowMs)}","ip":${jsonString(entry.ip)},"method":${jsonString(entry.method)}` +
-    `,"path":${jsonString(entry.path)},"version":"${entry.httpVersion}","status":${entry.sentStatus}` +
+    `,"path":${jsonString(pathOf(entry))},"version":"${entry.httpVersion}","status":${entry.sentStatus}` +
     `,"bytes":${entry.sentBytes},"duration_ms":${Math.round(entry.durationMs * 1000) / 1000}` +
     `,"route":${jsonString(entry.routeName)}${member('id', entry.givenId)}` +
     `${member('referer', entry.header('referer'))}${member('user_agent', entry.header('user-agent'))}}\n`
+}
+
+/** The path as sent. */
+function pathOf(entry: EndedRequest): string {
+  return entry.sentPath ?? entry.path
 }
 
 /** A field that ends at the next space; an empty one is a `-`. */

@@ -13,8 +13,8 @@ type DescriptionPort = Pick<AdminPort, 'config' | 'describe' | 'errors' | 'jobs'
 /** Makes the handler of the page. */
 export function createDescription(port: DescriptionPort): Action {
   return async (ctx) => {
-    const { document, problems, shown } = await ofRoom(port.describe())
-    if (asksForJson(ctx)) return ctx.json(document)
+    const { below, problems, shown } = await ofRoom(port.describe())
+    if (asksForJson(ctx)) return ctx.json(below(ctx.prefix))
     const { operations, ...rest } = shown()
     const { items, ...page } = cut(ctx, search(ctx, operations, ({ text }) => text), operations.length, 'operation')
     const areas = [...new Set(items.map(({ area }) => area))]

@@ -2,6 +2,7 @@
  * The listings: the index, from which routes can be opened, and the tables of the routes, with forms that add, delete
  * and match routes.
  */
+import { redirectTo } from '../access/isolated-page.ts'
 import type { CoreContext } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
 import type { Reply } from '../http/reply.ts'
@@ -49,7 +50,7 @@ export function createListings(port: ListingsPort, consequences: ReadonlyMap<str
     async 'svc.index'(ctx: CoreContext): Promise<Reply> {
       const routes = applicationFirst(port.routes())
       const name = ctx.query.get('open')
-      if (name !== null) return ctx.redirect(pathTo(port, routes, name, ctx.query))
+      if (name !== null) return redirectTo(ctx, pathTo(port, routes, name, ctx))
       const shown = cut(ctx, search(ctx, routes, textOf), routes.length, 'route')
       const rows = shown.items.map(({ record }) => {
         const pattern = parsePattern(record.url)
@@ -107,16 +108,16 @@ function takesGet({ method }: RouteRecord): boolean {
 }
 
 /** The path of a route with the parameters typed into the index. */
-function pathTo(port: ListingsPort, routes: readonly ListedRoute[], name: string, query: URLSearchParams): string {
+function pathTo(port: ListingsPort, routes: readonly ListedRoute[], name: string, ctx: CoreContext): string {
   const route = routes.find(({ record }) => record.name === name)
   if (route === undefined) refuse(name, ': there is no route of this name')
   const pattern = parsePattern(route.record.url)
   const params = Object.create(null) as Record<string, string>
-  for (const parameter of pattern.names) params[parameter] = query.get(parameterPrefix + parameter) ?? ''
+  for (const parameter of pattern.names) params[parameter] = ctx.query.get(parameterPrefix + parameter) ?? ''
   // Otherwise a link to the index could disguise a link to /svc-stop.
   if (pattern.names.length === 0) refuse(name, ' this way: it has no parameters')
   const path = builtPath(pattern, params)
-  const match = port.match('GET', path)
+  const match = port.match('GET', ctx.withoutPrefix(path))
   if ('record' in match && match.record.name.startsWith('svc.')) refuse(name, ' this way: its path is a panel path')
   return path
 }

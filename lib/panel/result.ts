@@ -9,6 +9,7 @@ import { isUtf8 } from 'node:buffer'
 import { isObject } from '../base/object.ts'
 import type { Action } from '../chain/compose.ts'
 import type { CoreContext } from '../http/context.ts'
+import { redirectTo } from '../access/isolated-page.ts'
 import { isPrefetch } from '../http/origin.ts'
 import { BodyReply } from '../http/reply.ts'
 
@@ -82,7 +83,7 @@ export function answersForms(name: string, action: Action): Action {
     const ok = ctx.status < 400
     const warned = answer['warning'] !== undefined || answer['warnings'] !== undefined
     leaveResult(ctx, shown.page, { ok, warned, text: ok ? shown.text(answer) : String(answer['error']), fields })
-    return ctx.redirect(shown.page + (ok ? (shown.query?.(answer) ?? '') : ''), 303)
+    return redirectTo(ctx, shown.page + (ok ? (shown.query?.(answer) ?? '') : ''), 303)
   }
 }
 
@@ -108,7 +109,7 @@ export function membersOf(fields: Readonly<Record<string, string>>): Record<stri
 export function takeResult(ctx: CoreContext): Result | undefined {
   const value = ctx.cookies[cookie]
   if (value === undefined || value === '' || ctx.method !== 'GET' || isPrefetch(ctx)) return undefined
-  ctx.setCookie(cookie, '', { path: ctx.path, maxAge: 0 })
+  ctx.setCookie(cookie, '', { path: ctx.prefix + ctx.path, maxAge: 0 })
   try {
     const left = JSON.parse(Buffer.from(value, 'base64url').toString()) as Record<string, unknown>
     const { ok, warned, text, fields } = left
@@ -125,7 +126,7 @@ function leaveResult(ctx: CoreContext, path: string, { ok, warned, text, fields 
   const short = text.length > maxTextLength ? `${text.slice(0, maxTextLength)}…` : text
   const whole = encode({ ok, warned, text: short, fields: ok ? {} : fields })
   const value = whole.length > maxValueLength ? encode({ ok, warned, text: short, fields: {} }) : whole
-  ctx.setCookie(cookie, value, { path, maxAge: keptSeconds, sameSite: 'Strict' })
+  ctx.setCookie(cookie, value, { path: ctx.prefix + path, maxAge: keptSeconds, sameSite: 'Strict' })
 }
 
 function encode(result: Result): string {

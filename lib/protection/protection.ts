@@ -81,7 +81,7 @@ export function createProtection({ registry, trustedOrigins, keyDerivation, user
         { name: 'signIn', make: makeSignIn },
         { name: 'signOut', make: makeSignOut },
         { name: 'user', isFresh: true, make: userOf },
-        { name: 'returnTo', make: (ctx) => (fallback = '/') => pageToReturnTo(ctx, registry) ?? fallback },
+        { name: 'returnTo', make: (ctx) => (fallback = `${ctx.prefix}/`) => pageToReturnTo(ctx, registry) ?? fallback },
       ],
     },
     headersWithoutRoute: (ctx) => headers.headersWithoutRoute(ctx),

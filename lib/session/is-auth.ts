@@ -64,12 +64,13 @@ export function createAuthGroup({ log }: { readonly log: OpenLog }): AuthGroup {
   }
 
   /** Only a page can be requested again after the sign-in. */
-  function targetFor({ method, path, rawQuery, upgrading }: CoreContext): string {
+  function targetFor({ method, path, prefix, rawQuery, upgrading }: CoreContext): string {
     const { redirect, next } = settings
     const requested = path + rawQuery
     const isPage = method === 'GET' && upgrading === undefined && requested.length <= longestNext
-    if (!next || !isPage || !redirect.startsWith('/')) return redirect
-    const [target = '', fragment] = redirect.split('#', 2)
+    if (!redirect.startsWith('/')) return redirect
+    if (!next || !isPage) return prefix + redirect
+    const [target = '', fragment] = (prefix + redirect).split('#', 2)
     const withNext = `${target}${target.includes('?') ? '&' : '?'}next=${nextOf(requested)}`
     return fragment === undefined ? withNext : `${withNext}#${fragment}`
   }

@@ -32,7 +32,7 @@ import type { FileCoding, StaticFile } from './static-file.ts'
 import { openInside, realPathInside, staticPath } from './static-path.ts'
 
 /** The parts of a request that are read. */
-type StaticRequest = Pick<CoreContext, 'header' | 'method' | 'path' | 'rawQuery' | 'formatOfPrefix'>
+type StaticRequest = Pick<CoreContext, 'header' | 'method' | 'path' | 'prefix' | 'rawQuery' | 'formatOfPrefix'>
 
 /** The folder, how its files are served, and limits with their defaults. */
 export interface StaticOptions {
@@ -281,7 +281,7 @@ export class StaticFiles {
     const stats = statSync(this.#folder + name, { throwIfNoEntry: false })
     if (stats?.isFile() !== true || (await realPathInside(this.#folder, name)) === undefined) return undefined
     // Without Cache-Control a client would keep a 301 forever, even after the folder has become a file.
-    const location = `${request.path}/${request.rawQuery}`
+    const location = `${request.prefix}${request.path}/${request.rawQuery}`
     const headers = ['Location', location, 'Cache-Control', 'no-cache', 'Content-Length', '0']
     return new StreamReply(301, headers, 0, sendNothing)
   }

@@ -143,8 +143,8 @@ function pageOfForm(ctx: CoreContext, routes: Routes): string | undefined {
   const { pathname, search } = new URL(referer)
   // A path without a GET route counts as one of other methods. System routes show no forms of the application.
   const match = (method: string, path: string) => routes.find(method, path)?.route ?? ['POST']
-  const path = safeNext(pathname, { match }, () => true)
-  return path === undefined ? undefined : path + search
+  const path = safeNext(pathname, ctx, { match }, () => true)
+  return path === undefined ? undefined : ctx.prefix + path + search
 }
 
 function branchOf({ below }: Branch, key: string): Branch {

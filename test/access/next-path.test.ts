@@ -68,7 +68,7 @@ const rows: [next: string | undefined, path: string | undefined][] = [
 
 for (const [next, path] of rows) {
   test(`${JSON.stringify(next)} redirects to ${path ?? 'the default'}`, () => {
-    assert.equal(safeNext(next, port, changes), path)
+    assert.equal(safeNext(next, { withoutPrefix: (path) => path }, port, changes), path)
   })
 }
 
@@ -77,7 +77,7 @@ test('whatever next is, a browser stays on this host and on the checked path', (
   const parts = ['/', '\\', '.', '..', '%2e', '%2f', ':', '@', '?', '#', ' ', '\t', 'svc-stop', 'x', '//', 'http:', 'é']
   for (let round = 0; round < 20_000; round++) {
     const next = `/${Array.from({ length: 1 + seeded.integer(7) }, () => seeded.pick(parts)).join('')}`
-    const path = safeNext(next, port, changes)
+    const path = safeNext(next, { withoutPrefix: (path) => path }, port, changes)
     if (path === undefined) continue
     const { host, pathname, search, hash } = new URL(path, 'https://here.example/svc-login')
     assert.deepEqual([host, pathname, search, hash], ['here.example', path, '', ''], next)

@@ -15,7 +15,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 function makeBuilder(files: Files) {
   const root = temporaryFolder()
   writeFiles(root, files)
-  const builder = createRouteBuilder({ root, modules: new Modules(root), reports: { late: assert.fail, misuse: assert.fail }, webSockets: { load: async () => {}, accept: () => new BodyReply('', 'a WebSocket') }, describe: async () => ({ document: {} }) })
+  const builder = createRouteBuilder({ root, modules: new Modules(root), reports: { late: assert.fail, misuse: assert.fail }, webSockets: { load: async () => {}, accept: () => new BodyReply('', 'a WebSocket') }, describe: async () => ({ below: () => ({}) }) })
   const byName = new Map<string, Middleware>([
     ['outer', async (ctx, next) => (await next(), void replyOf(ctx, `outer(${textOf(ctx.reply)})`))],
     ['inner', async (ctx, next) => (await next(), void replyOf(ctx, `inner(${textOf(ctx.reply)})`))],

@@ -14,6 +14,7 @@ const examples: Readonly<Record<string, string>> = {
   method: "ctx.method // 'POST'",
   path: "ctx.path // '/notes/7'",
   query: "ctx.query.get('page') // '2'",
+  prefix: "ctx.prefix // ''",
   rawQuery: "ctx.rawQuery // '?page=2'",
   params: "ctx.params.id // '7'",
   headers: "ctx.headers['content-length'] // '10'",

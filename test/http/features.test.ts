@@ -89,7 +89,7 @@ describe('the scope of views', () => {
     const scope = parts.viewScope(ctx)
     const names: string[] = []
     for (const name in scope) names.push(name)
-    assert.deepEqual(names, ['ctx', 'params', 'query', 'path', 'method', 'state', 'shown', 'UShown'])
+    assert.deepEqual(names, ['ctx', 'params', 'query', 'path', 'prefix', 'method', 'state', 'shown', 'UShown'])
     assert.equal(made, 0)
     assert.equal(scope['shown'], 'made 1')
     assert.equal(scope['UShown'], 'made 2')

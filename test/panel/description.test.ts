@@ -129,7 +129,7 @@ test('a schema that refers to itself, or to nothing, is shown and has an example
   const operation = { operationId: 'a', requestBody: { content: { 'application/json': { schema } } }, responses: {} }
   const components = { schemas: { Node: node, Self: { $ref: '#/components/schemas/Self' } } }
   const document = { info: { title: 'a', version: '1' }, paths: { '/a': { post: operation } }, components }
-  const action = createDescription({ ...held.port, describe: () => Promise.resolve({ document, problems: [], shown: () => shownDescription(document) }) })
+  const action = createDescription({ ...held.port, describe: () => Promise.resolve({ document, below: () => document, problems: [], shown: () => shownDescription(document) }) })
   const url = await serve(t, held, [{ method: 'GET', url: '/svc-openapi', action, name: 'svc.openapi' }])
   const { status, text } = await request(`${url}/svc-openapi`)
   assert.equal(status, 200)

@@ -53,6 +53,7 @@ export async function serveStatic(
       const reply = await statics.find({
         method: message.method ?? '',
         path,
+        prefix: '',
         rawQuery: query.length === 0 ? '' : `?${query.join('?')}`,
         header: (name) => message.headers[name]?.toString(),
         formatOfPrefix: 'auto',

@@ -258,7 +258,7 @@ test('sends the file itself when its compressed copy is removed during the look-
   writeFileSync(copy, 'brotli')
   const statics = new StaticFiles({ folder, onFailure: () => {} })
   const header = (name: string): string | undefined => (name === 'accept-encoding' ? 'br' : undefined)
-  const opening = statics.find({ method: 'GET', path: '/app.js', rawQuery: '', header, formatOfPrefix: 'auto' })
+  const opening = statics.find({ method: 'GET', path: '/app.js', prefix: '', rawQuery: '', header, formatOfPrefix: 'auto' })
   rmSync(copy)
   assert.equal((await opening)?.status, 200)
 })
@@ -450,7 +450,8 @@ test('follows a folder that is a link when it is pointed to another release', as
   symlinkSync(join(server.folder, 'one'), link)
   const statics = new StaticFiles({ folder: `${link}/`, onFailure: () => assert.fail() })
   const lengthOf = async (): Promise<string | undefined> => {
-    const reply = await statics.find({ method: 'GET', path: '/a.txt', rawQuery: '', header: () => undefined, formatOfPrefix: 'auto' })
+    const sent = { method: 'GET', path: '/a.txt', prefix: '', rawQuery: '', header: () => undefined }
+    const reply = await statics.find({ ...sent, formatOfPrefix: 'auto' })
     return reply?.headers[reply.headers.indexOf('ETag') + 1]
   }
   const first = await lengthOf()

@@ -68,14 +68,15 @@ export async function startNginxSite(t: Pick<TestContext, 'after'>, text: string
 }
 
 /** Starts HAProxy with a configuration of docs/deploy below a section `global` of the test's own; see `startNginx`. */
-export async function startHaproxy(
-  t: Pick<TestContext, 'after'>,
-  file: string,
-  ports: readonly number[],
-): Promise<Proxy> {
+export function startHaproxy(t: Pick<TestContext, 'after'>, file: string, ports: readonly number[]): Promise<Proxy> {
+  return startHaproxyText(t, nodesHere(readFileSync(join(root, 'docs/deploy', file), 'utf8'), ports))
+}
+
+/** Starts HAProxy with the text of a configuration that listens on 443; see `startHaproxy`. */
+export async function startHaproxyText(t: Pick<TestContext, 'after'>, configuration: string): Promise<Proxy> {
   const places = await makePlaces()
   const { folder, port, plainPort, cert, key } = places
-  const text = nodesHere(readFileSync(join(root, 'docs/deploy', file), 'utf8'), ports)
+  const text = configuration
     .replace('bind :443 ', `bind 127.0.0.1:${port} `)
     .replace('bind :80\n', `bind 127.0.0.1:${plainPort}\n`)
     .replace('/etc/haproxy/svc.pem', join(folder, 'svc.pem'))
