@@ -9,6 +9,16 @@ import { fileURLToPath } from 'node:url'
 import { copyOf, escapeControls } from './line.ts'
 import { requestIdOf, type LogRecord } from './record.ts'
 
+/** A list of frames in a stack, with the lines above it. */
+export interface StackPart {
+  /** The error, or what caused it; several lines if its message has them. */
+  readonly title: string
+  /** The application's frames, without `at`. */
+  readonly own: readonly string[]
+  /** The frames of the server, of packages and of Node. */
+  readonly others: readonly string[]
+}
+
 /** Errors of one cause. */
 export interface ErrorGroup {
   /** The file and line of the application that threw; the module of the log if no file is known. */
@@ -141,6 +151,23 @@ function sumOf(newer: ErrorGroup, older: ErrorGroup): ErrorGroup {
   }
 }
 
+/** The number of errors in the last 60 minutes. */
+export function lastHourOf(groups: readonly ErrorGroup[]): number {
+  return groups.flatMap(({ minutes }) => minutes).reduce((sum, count) => sum + count, 0)
+}
+
+/** Splits the stack of a group into its lists of frames. */
+export function partsOf(stack: string): StackPart[] {
+  const parts: { title: string; own: string[]; others: string[] }[] = []
+  let part = { title: '', own: [] as string[], others: [] as string[] }
+  for (const line of stack.split('\n')) {
+    if (isFrame(line)) (isOwnFrame(line) ? part.own : part.others).push(line.trim().slice('at '.length))
+    else if (parts.length > 0 && part.own.length + part.others.length === 0) part.title += `\n${line.trim()}`
+    else parts.push((part = { title: line.trim(), own: [], others: [] }))
+  }
+  return parts
+}
+
 /** The last distinct names. */
 function lastOf(before: readonly string[] = [], ...more: readonly string[]): readonly string[] {
   return [...new Set([...before, ...more].reverse())].slice(0, maxNames).reverse()
@@ -160,6 +187,10 @@ function placeOf(lines: readonly string[]): string | undefined {
   return copyOf(`${near.startsWith('..') ? file : near}:${line}`.slice(-maxTextLength), maxTextLength)
 }
 
+function isFrame(line: string): boolean {
+  return line.startsWith('    at ')
+}
+
 /** Whether a line is a frame of the application: neither of the server nor of Node. */
 function isOwnFrame(line: string): boolean {
   const file = frameIn(line)?.file
@@ -169,7 +200,7 @@ function isOwnFrame(line: string): boolean {
 
 /** The path of a frame, without the query of a reloaded module, and its line; undefined if it is not a frame. */
 function frameIn(text: string): { readonly file: string; readonly line: string } | undefined {
-  if (!text.startsWith('    at ') || text.length > readLineLength) return undefined
+  if (!isFrame(text) || text.length > readLineLength) return undefined
   const place = text.endsWith(')') ? text.slice(text.lastIndexOf('(') + 1, -1) : text.slice('    at '.length)
   const position = /:(\d{1,9}):\d{1,9}$/.exec(place)
   const [file = ''] = place.slice(0, position?.index ?? 0).replace(/^file:\/\//, '').split('?', 1)
@@ -178,7 +209,6 @@ function frameIn(text: string): { readonly file: string; readonly line: string }
 
 /** The lines with the application's frames first in each list of frames. */
 function ownFramesFirst(lines: readonly string[]): string[] {
-  const isFrame = (line: string): boolean => line.startsWith('    at ')
   const sorted: string[] = []
   const others: string[] = []
   for (const line of lines) {
