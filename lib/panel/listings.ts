@@ -9,13 +9,13 @@ import type { Reply } from '../http/reply.ts'
 import type { Action } from '../chain/compose.ts'
 import { buildPath, parsePattern, type Pattern } from '../routing/pattern.ts'
 import type { RouteRecord } from '../routing/route.ts'
-import { asksForJson, panelPage } from './page.ts'
+import { asksForJson, panelPage, type PagePort } from './page.ts'
 import { cut, search } from './paging.ts'
 import type { AdminPort, ListedRoute } from './admin-port.ts'
 import { explainMatch, type MatchAnswer } from './route-endpoints.ts'
 
 /** The part of the panel's port that the listings use. */
-type ListingsPort = Pick<AdminPort, 'config' | 'errors' | 'jobs' | 'match' | 'pages' | 'routes'>
+type ListingsPort = PagePort & Pick<AdminPort, 'match' | 'routes'>
 
 /** The text in the empty filter. */
 const filterHint = 'name, pattern, action'

@@ -5,16 +5,13 @@
  * equivalent in JSON, so no log line or path can end the script element.
  */
 import type { Action } from '../chain/compose.ts'
-import { panelPage } from './page.ts'
+import { panelPage, type PagePort } from './page.ts'
 import type { AdminPort } from './admin-port.ts'
 import type { Status } from './status.ts'
 
 /** The part of the panel's port that the monitor uses. */
-export type MonitorPort = Pick<
-  AdminPort,
-  | 'config' | 'errors' | 'history' | 'jobs' | 'monitorLog' | 'pages' | 'recentLines' | 'recentRequests' | 'status'
-  | 'traceState'
->
+export type MonitorPort = PagePort &
+  Pick<AdminPort, 'history' | 'monitorLog' | 'recentLines' | 'recentRequests' | 'status' | 'traceState'>
 
 type RouteStatus = Status['routes'][number]
 type Order = (a: RouteStatus, b: RouteStatus) => number

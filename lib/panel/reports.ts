@@ -8,15 +8,12 @@ import { configKeys, configTable, type ConfigKey } from '../config/table.ts'
 import { createTextClock } from '../log/line.ts'
 import type { CoreContext } from '../http/context.ts'
 import type { Reply } from '../http/reply.ts'
-import { asksForJson, panelPage } from './page.ts'
+import { asksForJson, panelPage, type PagePort } from './page.ts'
 import type { AdminPort } from './admin-port.ts'
 
 /** The part of the panel's port that the reports use. */
-type ReportsPort = Pick<
-  AdminPort,
-  | 'audit' | 'changes' | 'clearErrors' | 'config' | 'configSources' | 'credentials' | 'errors' | 'jobs' | 'pages'
-  | 'settings' | 'status'
->
+type ReportsPort = PagePort &
+  Pick<AdminPort, 'audit' | 'changes' | 'clearErrors' | 'configSources' | 'credentials' | 'settings' | 'status'>
 
 /** A key of the configuration as the page shows it. */
 interface ConfigRow {
