@@ -5,6 +5,7 @@
  * equivalent in JSON, so no log line or path can end the script element.
  */
 import type { Action } from '../chain/compose.ts'
+import { lastHourOf } from '../log/error-groups.ts'
 import { panelPage, type PagePort } from './page.ts'
 import type { AdminPort } from './admin-port.ts'
 import type { Status } from './status.ts'
@@ -39,7 +40,14 @@ export async function monitorDocument(port: MonitorPort) {
   return {
     ...status,
     routes: shownRoutes(status.routes),
-    monitor: { history, requests, lines, error_groups: errors.length, trace: port.traceState() },
+    monitor: {
+      history,
+      requests,
+      lines,
+      error_groups: errors.length,
+      errors_last_hour: lastHourOf(errors),
+      trace: port.traceState(),
+    },
   }
 }
 
