@@ -169,6 +169,54 @@ describe('the monitor', { concurrency: 3 }, () => {
     assert.deepEqual(page.errors, [])
   })
 
+  test('the figures of the machine and of the application are shown, and what needs attention stands out', async (t) => {
+    const { page, figures } = await start(t)
+    const { status } = figures
+    const pairs = (id: string) => page.evaluate(`[...document.querySelectorAll('#${id} div')].map(({ children: [name, value] }) => [name.textContent, value.textContent, value.dataset.state])`)
+    const digest = (name: string) => page.evaluate(`document.getElementById('${name}-digest').textContent`)
+    assert.deepEqual(await pairs('machine'), [
+      ['Memory', '80 MB', ''],
+      ['Heap', '30 of 2,096 MB', ''],
+      ['External', '2 MB, of it buffers 1 MB', ''],
+      ['CPU', '25 % of a processor', ''],
+      ['Descriptors', '80 of 2,048', ''],
+      ['Sessions', '5', ''],
+    ])
+    assert.equal(await digest('machine'), 'Memory 80 MB, CPU 25 % of a processor, Descriptors 80 of 2,048')
+    const fold = "getComputedStyle(document.getElementById('application-fold')).display"
+    assert.equal(await page.evaluate(fold), 'none')
+    figures.status = {
+      ...status,
+      descriptors: { open: null, limit: null },
+      sessions: { ...status.sessions, stored: null },
+      certificate: { ends: '2026-12-01T00:00:00.000Z', days: 13 },
+      processes_replaced: { hang: 2, exit: 1 },
+      app: { app_queue: 7, app_load: 0.5, app_orders_total: { 'kind="web"': 12_345 } },
+      ready: false,
+    }
+    await readNow(page)
+    await until(async () => String(await digest('machine')).startsWith('Certificate'))
+    assert.equal(await digest('machine'), 'Certificate ends in 13 days, Processes replaced 2 hang, 1 exit')
+    assert.deepEqual(((await pairs('machine')) as string[][]).map(([name]) => name), ['Memory', 'Heap', 'External', 'CPU', 'Certificate', 'Processes replaced'])
+    assert.deepEqual(await pairs('application'), [
+      ['app_queue', '7', ''], ['app_load', '0.50', ''], ['app_orders_total kind="web"', '12,345', ''],
+    ])
+    assert.equal(await page.text('#verdict'), 'Needs attention: not ready for requests.')
+    figures.status = { ...status, certificate: { ends: '2026-11-01T00:00:00.000Z', days: -1 }, descriptors: { open: 900, limit: 1024 } }
+    await readNow(page)
+    await until(async () => (await digest('machine')) === 'Descriptors 900 of 1,024, Certificate has ended')
+    assert.deepEqual(page.errors, [])
+  })
+
+  test('the share of a route is of the time that all routes took', async (t) => {
+    const { page } = await start(t, (given) => {
+      given.status = { ...given.status, routes: [makeRoute('a', 1, { time_ms: 75 }), makeRoute('b', 2, { time_ms: 25 })] }
+    })
+    assert.deepEqual((await rowsOf(page, 'routes')).map((row) => row.split('|').slice(0, 2)), [['b', '25 %'], ['a', '75 %']])
+    await page.click('#routes-head [data-field=time_ms]')
+    assert.deepEqual((await rowsOf(page, 'routes')).map((row) => row.split('|')[0]), ['a', 'b'])
+  })
+
   test('an id in the address shows the log lines of that request, as the dialogs of requests and lines do', async (t) => {
     const line = { time: 1, level: 'info', module: 'app', message: 'one' } as const
     const request = { time: 1, method: 'GET', path: '/a', status: 500, duration_ms: 1, route: 'a' }
@@ -585,7 +633,7 @@ describe('the monitor', { concurrency: 3 }, () => {
   test('the routes are sorted by each column over all routes, and without those of the panel by default', async (t) => {
     const { page } = await start(t, (given) => {
       const slow = Array.from({ length: 30 }, (_, at) => makeRoute(`slow.${at + 10}`, 100 + at))
-      const busy = makeRoute('busy', 1, { count: 1_000_000, errors: 7 })
+      const busy = makeRoute('busy', 1, { count: 1_000_000, errors: 7, time_ms: 312 })
       const system = makeRoute('svc.status', 5000, { count: 5 })
       given.status = { ...given.status, routes: [busy, system, ...slow] }
     })
@@ -603,9 +651,9 @@ describe('the monitor', { concurrency: 3 }, () => {
     await sortBy('name')
     assert.deepEqual((await first()).slice(0, 3), ['busy', 'slow.10', 'slow.11'])
     assert.deepEqual(await sorted(), [['Route', 'ascending']])
-    for (const field of ['errors', 'p50_ms', 'p95_ms', 'max_ms', 'p99_ms']) {
+    for (const field of ['errors', 'time_ms', 'p50_ms', 'p95_ms', 'max_ms', 'p99_ms']) {
       await sortBy(field)
-      assert.equal((await first())[0], field === 'errors' ? 'busy' : 'slow.39', field)
+      assert.equal((await first())[0], field === 'errors' || field === 'time_ms' ? 'busy' : 'slow.39', field)
     }
     await page.click('#own-routes')
     assert.deepEqual(await first(), ['svc.status', ...slowest.slice(0, 19)])
