@@ -64,7 +64,7 @@ export function createReports(port: ReportsPort) {
       const { warnings } = await port.status()
       const all = configRows(port, warnings)
       const others = warnings.filter((text) => all.every((row) => !row.warnings.includes(text)))
-      const keys = search(ctx, all, ({ key, value, source, meaning }) => `${key}\n${textOfValue(value)}\n${source}\n${meaning}`)
+      const keys = search(ctx, all, textOfRow)
       if (asksForJson(ctx)) return ctx.json({ keys, warnings: others })
       const { filter, count } = cut(ctx, keys, all.length, 'key')
       return panelPage(ctx, port, ctx.query.has('part') ? 'listings/config-results.html' : 'config.html', {
@@ -158,6 +158,11 @@ function textOfValue(value: unknown): string {
   const isObject = typeof value === 'object' && !Array.isArray(value)
   const text = Array.isArray(value) ? value.join(', ') : isObject ? JSON.stringify(value) : String(value)
   return text === '' ? '—' : text
+}
+
+/** The text that the filter searches. */
+function textOfRow({ key, value, source, meaning }: ConfigRow): string {
+  return `${key}\n${textOfValue(value)}\n${source}\n${meaning}`
 }
 
 /** The old or new value of a change, as text. */
