@@ -5,7 +5,7 @@
  * At most 200 groups are kept, of 1 MiB in total. The least recently seen group is dropped first.
  */
 import { relative } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { copyOf, escapeControls } from './line.ts'
 import { requestIdOf, type LogRecord } from './record.ts'
 
@@ -156,12 +156,13 @@ export function lastHourOf(groups: readonly ErrorGroup[]): number {
   return groups.flatMap(({ minutes }) => minutes).reduce((sum, count) => sum + count, 0)
 }
 
-/** Splits the stack of a group into its lists of frames. */
+/** Splits the stack of a group into its lists of frames. Paths below the working directory are relative to it. */
 export function partsOf(stack: string): StackPart[] {
+  const here = `${pathToFileURL(process.cwd()).href}/`
   const parts: { title: string; own: string[]; others: string[] }[] = []
   let part = { title: '', own: [] as string[], others: [] as string[] }
   for (const line of stack.split('\n')) {
-    if (isFrame(line)) (isOwnFrame(line) ? part.own : part.others).push(line.trim().slice('at '.length))
+    if (isFrame(line)) (isOwnFrame(line) ? part.own : part.others).push(line.trim().slice('at '.length).replace(here, ''))
     else if (parts.length > 0 && part.own.length + part.others.length === 0) part.title += `\n${line.trim()}`
     else parts.push((part = { title: line.trim(), own: [], others: [] }))
   }

@@ -158,8 +158,8 @@ test('splits a stack into the errors, each with the frames of the application an
   groups.add(failed(nowMs, 'Cannot pay', stackLines(error).join('\n')))
   const parts = partsOf(groups.list(nowMs)[0]?.stack ?? '')
   assert.deepEqual(parts, [
-    { title: 'Error: Cannot pay', own: [pay], others: [ofServer, ofNode] },
-    { title: 'caused by: Error: no such file\nin the folder', own: [pay], others: [ofNode] },
+    { title: 'Error: Cannot pay', own: ['pay (actions/pay.mjs?v=3:12:7)'], others: ['serve (lib/core/server.ts:58:9)', ofNode] },
+    { title: 'caused by: Error: no such file\nin the folder', own: ['pay (actions/pay.mjs?v=3:12:7)'], others: [ofNode] },
   ])
   assert.deepEqual(partsOf('    "thrown"'), [{ title: '"thrown"', own: [], others: [] }])
 })
