@@ -160,11 +160,16 @@ export function lastHourOf(groups: readonly ErrorGroup[]): number {
 export function partsOf(stack: string): StackPart[] {
   const here = `${pathToFileURL(process.cwd()).href}/`
   const parts: { title: string; own: string[]; others: string[] }[] = []
-  let part = { title: '', own: [] as string[], others: [] as string[] }
   for (const line of stack.split('\n')) {
-    if (isFrame(line)) (isOwnFrame(line) ? part.own : part.others).push(line.trim().slice('at '.length).replace(here, ''))
-    else if (parts.length > 0 && part.own.length + part.others.length === 0) part.title += `\n${line.trim()}`
-    else parts.push((part = { title: line.trim(), own: [], others: [] }))
+    const text = line.trim()
+    const part = parts.at(-1)
+    if (part === undefined || (!isFrame(line) && part.own.length + part.others.length > 0)) {
+      parts.push({ title: text, own: [], others: [] })
+    } else if (isFrame(line)) {
+      const frame = text.slice('at '.length).replace(here, '')
+      if (isOwnFrame(line)) part.own.push(frame)
+      else part.others.push(frame)
+    } else part.title += `\n${text}`
   }
   return parts
 }
