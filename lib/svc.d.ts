@@ -50,8 +50,8 @@ declare module 'svc' {
     /** Creates metrics for `/svc-metrics` and `/svc-status`. They end with the module. */
     readonly metrics: AppMetrics
     /**
-     * Adds a check: `/svc-ready` is 503 while it returns false, throws, or takes more than two seconds. It ends with the
-     * module.
+     * Adds a check: `/svc-ready` is 503 while it returns false, throws, or takes more than two seconds. It ends with
+     * the module.
      * @param name names it in warnings: 1 to 100 characters
      * @throws Error for a name that another check has
      */

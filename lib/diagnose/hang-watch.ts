@@ -42,13 +42,14 @@ interface HangWatchOptions extends Omit<HangThreadData, 'beats'> {
 export const beatMs = 200
 
 const oldGenerationMb = 16
+const bytesOfInt32 = 4
 
 /**
  * Starts the thread, which does not keep the process alive. Logs why it cannot run; the server works without it.
  * @returns ends it, and removes the file of the last state: the process stops cleanly
  */
 export function watchHangs({ log, onRecord, ...options }: HangWatchOptions): () => Promise<void> {
-  const beats = new Int32Array(new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT))
+  const beats = new Int32Array(new SharedArrayBuffer(2 * bytesOfInt32))
   let thread: Worker
   try {
     thread = new Worker(new URL(`./hang-thread${extname(import.meta.url)}`, import.meta.url), {

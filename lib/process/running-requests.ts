@@ -9,6 +9,7 @@ import type { RunningPort } from '../base/ports.ts'
 const slots = 128
 /** The bytes of method and path that are kept of a request. */
 const slotBytes = 256
+const bytesOfInt32 = 4
 const textBytes = slots * slotBytes
 
 /** The running requests. */
@@ -21,7 +22,7 @@ export class RunningRequests implements RunningPort {
   readonly #free = Array.from({ length: slots }, (_, at) => slots - 1 - at)
 
   /** @param memory that of the instance to read */
-  constructor(memory = new SharedArrayBuffer(textBytes + (slots + 1) * Int32Array.BYTES_PER_ELEMENT)) {
+  constructor(memory = new SharedArrayBuffer(textBytes + (slots + 1) * bytesOfInt32)) {
     this.memory = memory
     this.#text = Buffer.from(memory, 0, textBytes)
     this.#lengths = new Int32Array(memory, textBytes)
