@@ -60,6 +60,8 @@ export interface AccessPort {
   useCode(code: CodeToUse): Promise<{ readonly accepted: boolean; readonly left: number }>
   /** The one-time token that a setup from another machine requires. */
   readonly setupToken: string
+  /** The name of the application, for those who are signed in. */
+  readonly application: string
   readonly pages: PageRenderer
   /** Returns the matching route, or the allowed methods of the path. Throws HttpError 400 as a request would. */
   match(method: string, path: string): { readonly record: RouteRecord } | readonly string[]

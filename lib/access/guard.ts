@@ -39,7 +39,7 @@ interface GuardedRow {
 }
 
 /** The part of the server that the guard uses. */
-type GuardPort = Pick<AccessPort, 'audit' | 'config' | 'credentials' | 'pages'>
+type GuardPort = Pick<AccessPort, 'application' | 'audit' | 'config' | 'credentials' | 'pages'>
 
 interface GuardOptions {
   /** Milliseconds since 1970; default: `Date.now`. */
@@ -76,7 +76,8 @@ export function createGuard(
       if (!hasAdminCookie(ctx, port, now())) return requireLogin(row, ctx)
     }
     const mayBeUser = isOpen || ctx.cookies[adminCookieName] !== undefined
-    return isChange && mayBeUser && lacksOrigin(ctx) ? confirmFirst(port, row, ctx) : next()
+    if (!isChange || !mayBeUser || !lacksOrigin(ctx)) return next()
+    return confirmFirst(port, row, ctx, isOpen || hasAdminCookie(ctx, port, now()))
   }
 }
 
@@ -95,12 +96,12 @@ function lacksOrigin(ctx: CoreContext): boolean {
 }
 
 /** Replies with a page whose button sends the same request as a POST; 403 if the client does not accept HTML. */
-function confirmFirst(port: GuardPort, row: GuardedRow, ctx: CoreContext): void {
+function confirmFirst(port: GuardPort, row: GuardedRow, ctx: CoreContext, signedIn: boolean): void {
   if (!/\btext\/html\b/i.test(ctx.header('accept') ?? '')) {
     const problem = 'This request changes the server, and the browser does not say where it comes from: send a POST'
     throw new HttpError(403, 'forbidden', problem)
   }
-  const data = { title: 'Please confirm', signedIn: true, target: ctx.path + ctx.rawQuery, meaning: row.meaning }
+  const data = { title: 'Please confirm', signedIn, target: ctx.path + ctx.rawQuery, meaning: row.meaning }
   page(ctx, port, 'confirm.html', data)
 }
 

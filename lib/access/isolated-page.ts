@@ -5,14 +5,15 @@
  * the forms of the page, which the guard treats as another site.
  */
 import { randomBytes } from 'node:crypto'
+import { hostname } from 'node:os'
 import type { CoreContext } from '../http/context.ts'
 import type { Reply } from '../http/reply.ts'
 import type { AccessPort } from './access-port.ts'
 
-/** The data that the layout needs, plus the page's own. `nonce`, `path`, `prefix` and `dev` are added. */
+/** The data that the layout needs, plus the page's own. `page` adds those that every page has. */
 interface PageData extends Readonly<Record<string, unknown>> {
   readonly title: string
-  /** Whether the page is behind the admin check, and so shows the navigation. */
+  /** Whether the page is behind the admin check, and so shows the navigation and the machine's name. */
   readonly signedIn: boolean
   /** The number of error groups, for the navigation; default: 0. */
   readonly errorCount?: number
@@ -23,7 +24,7 @@ interface PageData extends Readonly<Record<string, unknown>> {
 }
 
 /** The part of the server that a page uses. */
-interface PagePort extends Pick<AccessPort, 'pages'> {
+interface PagePort extends Pick<AccessPort, 'application' | 'pages'> {
   readonly config: Pick<AccessPort['config'], 'app.env'>
 }
 
@@ -35,7 +36,9 @@ interface PagePort extends Pick<AccessPort, 'pages'> {
  */
 export function page(ctx: CoreContext, port: PagePort, file: string, data: PageData, status = 200): Reply {
   const nonce = randomBytes(16).toString('base64')
-  const common = { nonce, path: ctx.path, prefix: ctx.prefix, dev: port.config['app.env'] === 'dev' }
+  const { application } = port
+  const dev = port.config['app.env'] === 'dev'
+  const common = { nonce, path: ctx.path, prefix: ctx.prefix, dev, application, host: hostname() }
   const text = port.pages.render(file, { errorCount: 0, hasJobs: false, result: undefined, ...data, ...common }, {})
   ctx.setHeader('Content-Security-Policy', policyOf(nonce))
   ctx.setHeader('X-Frame-Options', 'DENY')

@@ -83,6 +83,8 @@ export interface EndedRequest {
   readonly routeName: string
   /** The client's request id, if any. */
   readonly givenId: string | undefined
+  /** The request id, if the client gave one or the server has made one, as for a log line. */
+  readonly idToSend: string | undefined
   /** A request header field, by its lower-case name. */
   header(name: string): string | undefined
 }

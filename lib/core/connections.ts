@@ -251,6 +251,7 @@ function refuse(
     leftWait: false,
     routeName: '',
     givenId: undefined,
+    idToSend: undefined,
     header: () => undefined,
   })
 }

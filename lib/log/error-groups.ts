@@ -5,9 +5,19 @@
  * At most 200 groups are kept, of 1 MiB in total. The least recently seen group is dropped first.
  */
 import { relative } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { copyOf, escapeControls } from './line.ts'
 import { requestIdOf, type LogRecord } from './record.ts'
+
+/** A list of frames in a stack, with the lines above it. */
+export interface StackPart {
+  /** The error, or what caused it; several lines if its message has them. */
+  readonly title: string
+  /** The application's frames, without `at`. */
+  readonly own: readonly string[]
+  /** The frames of the server, of packages and of Node. */
+  readonly others: readonly string[]
+}
 
 /** Errors of one cause. */
 export interface ErrorGroup {
@@ -141,6 +151,29 @@ function sumOf(newer: ErrorGroup, older: ErrorGroup): ErrorGroup {
   }
 }
 
+/** The number of errors in the last 60 minutes. */
+export function lastHourOf(groups: readonly ErrorGroup[]): number {
+  return groups.flatMap(({ minutes }) => minutes).reduce((sum, count) => sum + count, 0)
+}
+
+/** Splits the stack of a group into its lists of frames. Paths below the working directory are relative to it. */
+export function partsOf(stack: string): StackPart[] {
+  const here = `${pathToFileURL(process.cwd()).href}/`
+  const parts: { title: string; own: string[]; others: string[] }[] = []
+  for (const line of stack.split('\n')) {
+    const text = line.trim()
+    const part = parts.at(-1)
+    if (part === undefined || (!isFrame(line) && part.own.length + part.others.length > 0)) {
+      parts.push({ title: text, own: [], others: [] })
+    } else if (isFrame(line)) {
+      const frame = text.slice('at '.length).replace(here, '')
+      if (isOwnFrame(line)) part.own.push(frame)
+      else part.others.push(frame)
+    } else part.title += `\n${text}`
+  }
+  return parts
+}
+
 /** The last distinct names. */
 function lastOf(before: readonly string[] = [], ...more: readonly string[]): readonly string[] {
   return [...new Set([...before, ...more].reverse())].slice(0, maxNames).reverse()
@@ -160,6 +193,10 @@ function placeOf(lines: readonly string[]): string | undefined {
   return copyOf(`${near.startsWith('..') ? file : near}:${line}`.slice(-maxTextLength), maxTextLength)
 }
 
+function isFrame(line: string): boolean {
+  return line.startsWith('    at ')
+}
+
 /** Whether a line is a frame of the application: neither of the server nor of Node. */
 function isOwnFrame(line: string): boolean {
   const file = frameIn(line)?.file
@@ -169,7 +206,7 @@ function isOwnFrame(line: string): boolean {
 
 /** The path of a frame, without the query of a reloaded module, and its line; undefined if it is not a frame. */
 function frameIn(text: string): { readonly file: string; readonly line: string } | undefined {
-  if (!text.startsWith('    at ') || text.length > readLineLength) return undefined
+  if (!isFrame(text) || text.length > readLineLength) return undefined
   const place = text.endsWith(')') ? text.slice(text.lastIndexOf('(') + 1, -1) : text.slice('    at '.length)
   const position = /:(\d{1,9}):\d{1,9}$/.exec(place)
   const [file = ''] = place.slice(0, position?.index ?? 0).replace(/^file:\/\//, '').split('?', 1)
@@ -178,7 +215,6 @@ function frameIn(text: string): { readonly file: string; readonly line: string }
 
 /** The lines with the application's frames first in each list of frames. */
 function ownFramesFirst(lines: readonly string[]): string[] {
-  const isFrame = (line: string): boolean => line.startsWith('    at ')
   const sorted: string[] = []
   const others: string[] = []
   for (const line of lines) {

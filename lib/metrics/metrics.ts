@@ -55,6 +55,8 @@ export interface RecentRequest {
   readonly left?: true
   /** The name of the route; '' if none answered. */
   readonly route: string
+  /** The request id, if it has one: no log line without it is about the request. At most 128 characters. */
+  readonly request_id?: string
 }
 
 /** The number of recent requests kept. */
@@ -130,7 +132,9 @@ export class Metrics {
       duration_ms: durationUs / 1000,
       route: routeName,
     }
-    this.#recent.add(leftWait ? { ...recent, left: true } : recent)
+    const id = request.idToSend
+    if (!leftWait && id === undefined) this.#recent.add(recent)
+    else this.#recent.add({ ...recent, ...(leftWait && { left: true }), ...(id !== undefined && { request_id: id }) })
   }
 
   /** Begins a bench window. */

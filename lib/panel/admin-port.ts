@@ -1,6 +1,7 @@
 /**
  * The admin panel's interface to its server: everything that its routes show and change.
  */
+import { basename, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { AuditDetails } from '../access/access-port.ts'
 import { createPanelFilter } from '../access/allow-list.ts'
@@ -19,6 +20,7 @@ import { version } from '../base/version.ts'
 import type { CoreContext } from '../http/context.ts'
 import type { Chain } from '../chain/compose.ts'
 import type { LoadedConfig } from '../config/load.ts'
+import { configTable } from '../config/table.ts'
 import type { Description } from '../describe/openapi.ts'
 import type { Profiler } from '../diagnose/profile.ts'
 import type { Jobs } from '../jobs/jobs.ts'
@@ -114,6 +116,7 @@ export function createAdminPort(parts: PanelParts) {
   return {
     /** The configuration at start-up; for the admin's credentials, use `credentials()`. */
     config,
+    application: applicationName(loaded),
     /** The sources of the configuration's values, by key; keys that are missing here have their defaults. */
     configSources: loaded.sources,
     settings: parts.settings,
@@ -192,6 +195,12 @@ export function createAdminPort(parts: PanelParts) {
     monitorLog: logger.module('monitor'),
     metricsLog: logger.module('metrics'),
   }
+}
+
+/** `shared.name` unless that is the default; else the name of the application's folder. */
+function applicationName({ config, folder }: LoadedConfig): string {
+  const name = config['shared.name']
+  return name === configTable['shared.name'].default ? basename(resolve(folder, config['paths.root'])) : name
 }
 
 function createPages(onProblem: (message: string) => void): Views {

@@ -4,11 +4,11 @@
  */
 import type { Action } from '../chain/compose.ts'
 import type { AdminPort } from './admin-port.ts'
-import { asksForJson, ofRoom, panelPage } from './page.ts'
+import { asksForJson, ofRoom, panelPage, type PagePort } from './page.ts'
 import { cut, search } from './paging.ts'
 
 /** The part of the panel's port that the description uses. */
-type DescriptionPort = Pick<AdminPort, 'config' | 'describe' | 'errors' | 'jobs' | 'pages'>
+type DescriptionPort = PagePort & Pick<AdminPort, 'describe'>
 
 /** Makes the handler of the page. */
 export function createDescription(port: DescriptionPort): Action {

@@ -9,10 +9,10 @@ import type { JobQuery, JobState } from '../jobs/job-store.ts'
 import { createTextClock } from '../log/line.ts'
 import type { AdminPort } from './admin-port.ts'
 import { readObject, refuse } from './json-body.ts'
-import { asksForJson, panelPage } from './page.ts'
+import { asksForJson, panelPage, type PagePort } from './page.ts'
 
 /** The part of the panel's port that the jobs use. */
-type JobsPort = Pick<AdminPort, 'audit' | 'config' | 'errors' | 'jobs' | 'pages'>
+type JobsPort = PagePort & Pick<AdminPort, 'audit'>
 
 /** As in `job-store.ts`, whose room may be missing. */
 const states: readonly JobState[] = ['waiting', 'running', 'dead']

@@ -1,72 +1,66 @@
 /**
- * The listings: the index, from which routes can be opened, and the tables of the routes, with forms that add, delete
- * and match routes.
+ * The listings of the routes: a table from which routes can be opened, with forms that add, delete and match routes. It
+ * has the application's routes, or all; `/svc-index` is the latter, and opens routes with parameters.
  */
 import { redirectTo } from '../access/isolated-page.ts'
 import type { CoreContext } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
-import type { Reply } from '../http/reply.ts'
 import type { Action } from '../chain/compose.ts'
 import { buildPath, parsePattern, type Pattern } from '../routing/pattern.ts'
 import type { RouteRecord } from '../routing/route.ts'
-import { asksForJson, panelPage } from './page.ts'
+import { asksForJson, panelPage, type PagePort } from './page.ts'
 import { cut, search } from './paging.ts'
 import type { AdminPort, ListedRoute } from './admin-port.ts'
 import { explainMatch, type MatchAnswer } from './route-endpoints.ts'
 
 /** The part of the panel's port that the listings use. */
-type ListingsPort = Pick<AdminPort, 'config' | 'errors' | 'jobs' | 'match' | 'pages' | 'routes'>
+type ListingsPort = PagePort & Pick<AdminPort, 'match' | 'routes'>
 
 /** The text in the empty filter. */
 const filterHint = 'name, pattern, action'
 /** The methods that the forms offer. */
 const formMethods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']
-/** The prefix of a route's parameter in the query of the index: `in.id`. */
+/** The prefix of a route's parameter in the query of `/svc-index`: `in.id`. */
 const parameterPrefix = 'in.'
 
 /**
  * Makes the handlers, by the names of their rows in `table.ts`.
- * @param consequences by name, the effect of opening a route that changes something: the index asks for confirmation
+ * @param consequences by name, the effect of opening a route that changes something: the page asks for confirmation
  */
 export function createListings(port: ListingsPort, consequences: ReadonlyMap<string, string>) {
-  const table = (title: string, all: boolean): Action => (ctx) => {
+  function rowOf({ record, system }: ListedRoute) {
+    const pattern = parsePattern(record.url)
+    const path = pattern.names.length === 0 ? buildPath(pattern) : ''
+    const consequence = consequences.get(record.name) ?? ''
+    const query = new URLSearchParams({ record: record.name }).toString()
+    return { ...record, system, query, opens: takesGet(record), names: pattern.names, path, consequence }
+  }
+
+  const table = (all: boolean): Action => (ctx) => {
     const routes = port.routes().filter((route) => all || !route.system)
-    const found = search(ctx, routes, textOf)
-    if (asksForJson(ctx)) return ctx.json(found.map(({ record }) => record))
-    const shown = cut(ctx, found, routes.length, 'route')
-    const rows = shown.items.map(({ record, system }) => {
-      return { ...record, system, query: new URLSearchParams({ record: record.name }).toString() }
-    })
+    if (asksForJson(ctx)) return ctx.json(search(ctx, routes, textOf).map(({ record }) => record))
+    const shown = cut(ctx, search(ctx, applicationFirst(routes), textOf), routes.length, 'route')
     const match = dryMatch(port, ctx)
     const forms = { ...match, ...requestedRecord(routes, ctx), methods: [...new Set([...formMethods, match.method])] }
-    return panelPage(ctx, port, fileFor(ctx, 'list'), { title, all, filterHint, ...shown, rows, ...forms })
+    const file = ctx.query.has('part') ? 'listings/list-results.html' : 'list.html'
+    const rows = shown.items.map(rowOf)
+    return panelPage(ctx, port, file, { title: 'Routes', all, filterHint, parameterPrefix, ...shown, rows, ...forms })
+  }
+  const allRoutes = table(true)
+  const index: Action = (ctx) => {
+    const name = ctx.query.get('open')
+    return name === null ? allRoutes(ctx) : redirectTo(ctx, pathTo(port, port.routes(), name, ctx))
   }
 
   return {
-    /**
-     * All routes, the application's first, with a button for those that take GET. With
-     * `?open=<name>&in.<parameter>=<value>` it redirects to the route.
-     */
-    async 'svc.index'(ctx: CoreContext): Promise<Reply> {
-      const routes = applicationFirst(port.routes())
-      const name = ctx.query.get('open')
-      if (name !== null) return redirectTo(ctx, pathTo(port, routes, name, ctx))
-      const shown = cut(ctx, search(ctx, routes, textOf), routes.length, 'route')
-      const rows = shown.items.map(({ record }) => {
-        const pattern = parsePattern(record.url)
-        const path = pattern.names.length === 0 ? buildPath(pattern) : ''
-        const consequence = consequences.get(record.name) ?? ''
-        return { ...record, opens: takesGet(record), names: pattern.names, path, consequence }
-      })
-      const data = { title: 'Index', filterHint, ...shown, rows, parameterPrefix }
-      return panelPage(ctx, port, fileFor(ctx, 'index'), data)
-    },
+    /** All routes; with `?open=<name>&in.<parameter>=<value>` it redirects to the route. */
+    'svc.index': index,
 
     /** The application's routes, as a table or with `?format=json`. */
-    'svc.routes.list': table('Application routes', false),
+    'svc.routes.list': table(false),
 
-    /** All routes, including system routes. */
-    'svc.routes.listall': table('All routes', true),
+    /** All routes, the application's first, including system routes. */
+    'svc.routes.listall': allRoutes,
   }
 }
 
@@ -79,11 +73,6 @@ function dryMatch(
   const asked = ctx.query.get('path') ?? ''
   if (asked === '') return { method, asked, answer: undefined }
   return { method, asked, answer: explainMatch(port.match, method, asked.startsWith('/') ? asked : `/${asked}`) }
-}
-
-/** The file of the page, or of its results only, which the page's script requests with `?part=`. */
-function fileFor(ctx: CoreContext, listing: 'index' | 'list'): string {
-  return ctx.query.has('part') ? `listings/${listing}-results.html` : `${listing}.html`
 }
 
 function applicationFirst(routes: readonly ListedRoute[]): readonly ListedRoute[] {
@@ -107,7 +96,7 @@ function takesGet({ method }: RouteRecord): boolean {
   return method === '*' || method.split(',').includes('GET')
 }
 
-/** The path of a route with the parameters typed into the index. */
+/** The path of a route with the typed parameters. */
 function pathTo(port: ListingsPort, routes: readonly ListedRoute[], name: string, ctx: CoreContext): string {
   const route = routes.find(({ record }) => record.name === name)
   if (route === undefined) refuse(name, ': there is no route of this name')

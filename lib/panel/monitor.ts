@@ -5,16 +5,14 @@
  * equivalent in JSON, so no log line or path can end the script element.
  */
 import type { Action } from '../chain/compose.ts'
-import { panelPage } from './page.ts'
+import { lastHourOf } from '../log/error-groups.ts'
+import { panelPage, type PagePort } from './page.ts'
 import type { AdminPort } from './admin-port.ts'
 import type { Status } from './status.ts'
 
 /** The part of the panel's port that the monitor uses. */
-export type MonitorPort = Pick<
-  AdminPort,
-  | 'config' | 'errors' | 'history' | 'jobs' | 'monitorLog' | 'pages' | 'recentLines' | 'recentRequests' | 'status'
-  | 'traceState'
->
+export type MonitorPort = PagePort &
+  Pick<AdminPort, 'history' | 'monitorLog' | 'recentLines' | 'recentRequests' | 'status' | 'traceState'>
 
 type RouteStatus = Status['routes'][number]
 type Order = (a: RouteStatus, b: RouteStatus) => number
@@ -42,7 +40,14 @@ export async function monitorDocument(port: MonitorPort) {
   return {
     ...status,
     routes: shownRoutes(status.routes),
-    monitor: { history, requests, lines, error_groups: errors.length, trace: port.traceState() },
+    monitor: {
+      history,
+      requests,
+      lines,
+      error_groups: errors.length,
+      errors_last_hour: lastHourOf(errors),
+      trace: port.traceState(),
+    },
   }
 }
 

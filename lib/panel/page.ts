@@ -11,7 +11,7 @@ import type { AdminPort } from './admin-port.ts'
 import { takeResult } from './result.ts'
 
 /** The part of the panel's port that every page uses. */
-export type PagePort = Pick<AdminPort, 'config' | 'pages' | 'errors' | 'jobs'>
+export type PagePort = Pick<AdminPort, 'application' | 'config' | 'pages' | 'errors' | 'jobs'>
 
 /**
  * Replies with a page; its data includes the `result` with the typed fields.

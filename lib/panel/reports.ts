@@ -5,18 +5,17 @@
 import { settingsOf } from '../access/credential-store.ts'
 import { isSecret, leavesOf } from '../config/objects.ts'
 import { configKeys, configTable, type ConfigKey } from '../config/table.ts'
+import { lastHourOf, partsOf } from '../log/error-groups.ts'
 import { createTextClock } from '../log/line.ts'
 import type { CoreContext } from '../http/context.ts'
 import type { Reply } from '../http/reply.ts'
-import { asksForJson, panelPage } from './page.ts'
+import { asksForJson, panelPage, type PagePort } from './page.ts'
+import { cut, search } from './paging.ts'
 import type { AdminPort } from './admin-port.ts'
 
 /** The part of the panel's port that the reports use. */
-type ReportsPort = Pick<
-  AdminPort,
-  | 'audit' | 'changes' | 'clearErrors' | 'config' | 'configSources' | 'credentials' | 'errors' | 'jobs' | 'pages'
-  | 'settings' | 'status'
->
+type ReportsPort = PagePort &
+  Pick<AdminPort, 'audit' | 'changes' | 'clearErrors' | 'configSources' | 'credentials' | 'settings' | 'status'>
 
 /** A key of the configuration as the page shows it. */
 interface ConfigRow {
@@ -31,6 +30,9 @@ interface ConfigRow {
 /** The source of a value whose text is not in a configuration file, whatever the name of its key: it is not shown. */
 const reference = /^(?:env|credential|file) /
 
+/** The source of a setting that only its schema has. */
+const defaultOfSchema = 'default of the schema'
+
 /** Makes the handlers, by the names of their rows in `table.ts`. */
 export function createReports(port: ReportsPort) {
   return {
@@ -40,7 +42,13 @@ export function createReports(port: ReportsPort) {
       if (asksForJson(ctx)) return ctx.json(groups)
       const clock = createTextClock()
       const time = (ms: number): string => clock(ms).slice(0, 19)
-      return panelPage(ctx, port, 'errors.html', { title: 'Errors', groups, time, curve: pathOf })
+      return panelPage(ctx, port, 'errors.html', {
+        title: 'Errors',
+        lastHour: lastHourOf(groups),
+        groups: groups.map((group) => ({ ...group, lastHour: lastHourOf([group]), parts: partsOf(group.stack) })),
+        time,
+        curve: pathOf,
+      })
     },
 
     /** Clears all errors. */
@@ -54,10 +62,22 @@ export function createReports(port: ReportsPort) {
     /** Every key of the configuration. */
     async 'svc.config'(ctx: CoreContext): Promise<Reply> {
       const { warnings } = await port.status()
-      const keys = configRows(port, warnings)
-      const others = warnings.filter((text) => keys.every((row) => !row.warnings.includes(text)))
+      const all = configRows(port, warnings)
+      const others = warnings.filter((text) => all.every((row) => !row.warnings.includes(text)))
+      const keys = search(ctx, all, textOfRow)
       if (asksForJson(ctx)) return ctx.json({ keys, warnings: others })
-      return panelPage(ctx, port, 'config.html', { title: 'Configuration', keys, others, shown: textOfValue, usual })
+      const { filter, count } = cut(ctx, keys, all.length, 'key')
+      return panelPage(ctx, port, ctx.query.has('part') ? 'listings/config-results.html' : 'config.html', {
+        title: 'Configuration',
+        filterHint: 'key, value, meaning',
+        filter,
+        count,
+        others,
+        differing: keys.filter(differs),
+        same: keys.filter((row) => !differs(row)),
+        shown: textOfValue,
+        usual,
+      })
     },
 
     /** The last changes, newest first. */
@@ -92,9 +112,16 @@ function configRows(port: ReportsPort, warnings: readonly string[]): ConfigRow[]
   })
 }
 
+/** Whether a value is not the default, or something is wrong with it. */
+function differs({ key, value, source, warnings }: ConfigRow): boolean {
+  if (warnings.length > 0) return true
+  if (key in configTable) return textOfValue(value) !== usual(key)
+  return source !== defaultOfSchema
+}
+
 /** A row for each value in use of the application or of the built-in middleware; for none, one for the key. */
 function settingRows({ settings, configSources }: ReportsPort, root: 'settings' | 'setup'): ConfigRow[] {
-  const absent = root === 'settings' ? 'default of the schema' : 'config.json'
+  const absent = root === 'settings' ? defaultOfSchema : 'config.json'
   return leavesOf(root, settings()[root]).map((leaf) => {
     const { key, value } = leaf
     const source = configSources[key] ?? (key === root ? 'default' : absent)
@@ -120,16 +147,22 @@ function names(text: string, key: string): boolean {
   return text.split(/[^\w.]+/).some((word) => word === key || word === `${key}.`)
 }
 
-/** The default of a key as text; '' for a secret, and for a value in `settings` or `setup`. */
+/** The default of a key as text; '' for a value in `settings` or `setup`. */
 function usual(key: string): string {
   const row = configKeys.includes(key as ConfigKey) ? configTable[key as ConfigKey] : undefined
-  return row === undefined || 'secret' in row ? '' : textOfValue(row.default)
+  if (row === undefined) return ''
+  return 'secret' in row ? hidden(row.default) : textOfValue(row.default)
 }
 
 function textOfValue(value: unknown): string {
   const isObject = typeof value === 'object' && !Array.isArray(value)
   const text = Array.isArray(value) ? value.join(', ') : isObject ? JSON.stringify(value) : String(value)
   return text === '' ? '—' : text
+}
+
+/** The text that the filter searches. */
+function textOfRow({ key, value, source, meaning }: ConfigRow): string {
+  return `${key}\n${textOfValue(value)}\n${source}\n${meaning}`
 }
 
 /** The old or new value of a change, as text. */

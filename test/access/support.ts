@@ -24,7 +24,7 @@ import type { Answer } from '../support/request.ts'
 import { makeRequestServer } from '../support/request-server.ts'
 
 /** The parts of the panel's port that the tests of this folder use. */
-export type TestPort = Pick<AdminPort, 'config' | 'control' | 'errors' | 'jobs' | 'match' | 'routes' | 'pages' | 'log'> & AccessPort
+export type TestPort = Pick<AdminPort, 'application' | 'config' | 'control' | 'errors' | 'jobs' | 'match' | 'routes' | 'pages' | 'log'> & AccessPort
 
 /** A port, its state, and the written log lines `LEVEL message`. */
 export interface PanelHarness {
@@ -54,6 +54,7 @@ export function makePort(
     onProblem: () => {},
   })
   const port: TestPort = {
+    application: 'shop',
     errors: () => Promise.resolve([]),
     jobs: () => undefined,
     config: parseConfig(config, '/nowhere').config,

@@ -31,7 +31,7 @@ async function violations(page: Page, url: string, go = async (): Promise<void> 
     await page.look(look)
     await page.open(url)
     await go()
-    await page.evaluate('for (const each of document.querySelectorAll("details")) each.open = true')
+    await page.openDetails()
     await page.evaluate(`${readFileSync(file, 'utf8')}; 0`)
     const { violations: wrong } = JSON.parse(
       String(await page.evaluate(`axe.run({ runOnly: ${JSON.stringify(tags)} }).then(JSON.stringify)`)),

@@ -34,6 +34,7 @@ describe('the panel', { concurrency: 3 }, () => {
     const page = await openPage(t)
     const server = await startPanel(t, { 'monitor.interval_s': 1 }, greeting)
     await openSignedIn(page, server, '/svc-monitor')
+    await page.openDetails()
     const tile = 'Number(document.querySelector("#tiles dd").textContent.replace(/\\D+$/, ""))'
     const drawn = 'document.querySelector(".plot path").getAttribute("d")'
     await until(async () => (await page.evaluate(drawn)) !== null)
@@ -48,7 +49,7 @@ describe('the panel', { concurrency: 3 }, () => {
       return Number(await page.evaluate(tile)) > 5
     })
     assert.notEqual(await page.evaluate(drawn), before)
-    assert.match(await page.text('#requests tr'), /200\s.*GET\s+\/hello\/ann\s+hello/)
+    assert.match(await page.text('#requests tr'), /200\s.*GET\s+hello\s+\/hello\/ann/)
     await page.click('#bench-stop')
     await until(async () => /^Read at/.test(await page.text('#bench-note')))
     const counted = /Requests\s+([\d,]+)/.exec(await page.text('#bench'))?.[1] ?? ''
@@ -103,13 +104,13 @@ describe('the panel', { concurrency: 3 }, () => {
     await signIn(page, password)
     assert.equal(await page.evaluate(path), '/svc-monitor')
     await page.open(`${server.url}/svc-routes/list`)
-    await page.follow('nav a[href="/svc-logout"]')
+    await page.follow('header a[href="/svc-logout"]')
     assert.equal(await page.evaluate(path), '/svc-login')
     await page.open(`${server.url}/svc-routes/list`)
     assert.equal(await page.evaluate(path), '/svc-login?next=/svc-routes/list')
   })
 
-  test('an added route is found by typing in the index and opened from there', async (t) => {
+  test('an added route is found by typing in the list of all routes and opened from there', async (t) => {
     const page = await openPage(t)
     const server = await startPanel(t, {}, greeting)
     await openSignedIn(page, server, '/svc-index')
@@ -125,13 +126,14 @@ describe('the panel', { concurrency: 3 }, () => {
     assert.equal(await page.evaluate('document.getElementById("q").value'), 'LATE')
     assert.equal(await page.evaluate(shown), 1)
     assert.deepEqual(page.errors, []) // The next page is not of the panel.
+    await page.click('.open summary')
     await page.type('.open input:not([type=hidden])', 'a b/c')
     await page.follow('.open button')
     assert.equal(await page.evaluate(path), '/late/a%20b%2Fc')
     assert.equal(await page.text('body'), 'hello a b/c')
   })
 
-  test('the index opens pages that change the server only after confirmation', async (t) => {
+  test('the list of all routes opens pages that change the server only after confirmation', async (t) => {
     const page = await openPage(t)
     const server = await startPanel(t)
     await openSignedIn(page, server, '/svc-index')
@@ -150,7 +152,7 @@ describe('the panel', { concurrency: 3 }, () => {
     const width = 'document.documentElement.scrollWidth'
     const pages = [
       ['/svc-monitor', 'Monitor'],
-      ['/svc-index', 'Index'],
+      ['/svc-index', 'Routes'],
       ['/svc-routes/list', 'Routes'],
       ['/svc-routes/listall', 'Routes'],
       ['/svc-routes/diff', 'Routes'],

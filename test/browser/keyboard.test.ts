@@ -62,7 +62,7 @@ describe('keyboard', { concurrency: 2 }, () => {
     await signIn(page, server.url)
     for (const path of paths) {
       await page.open(server.url + path)
-      await page.evaluate('for (const each of document.querySelectorAll("details")) each.open = true')
+      await page.openDetails()
       assert.deepEqual(await unreached(page), [], path)
     }
   })

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { hostname } from 'node:os'
 import { describe, test, type TestContext } from 'node:test'
 import { createMonitor, monitorDocument } from '../../lib/panel/monitor.ts'
 import type { FullContext } from '../support/context.ts'
@@ -58,6 +59,7 @@ async function start(t: TestContext, prepare: (figures: MonitorFigures) => void 
   await page.look(wide)
   await page.open(`${url}/svc-monitor`)
   await until(async () => (await page.evaluate("document.querySelector('.plot svg').hasAttribute('viewBox')")) === true)
+  await page.openDetails()
   return started
 }
 
@@ -90,9 +92,9 @@ describe('the monitor', { concurrency: 3 }, () => {
     const drawn = (await page.evaluate(paths)) as string[]
     assert.deepEqual(drawn.map((path) => path.split('L').length), new Array<number>(16).fill(180))
     assert.equal(await page.evaluate(state), 'Live')
-    assert.match(await page.text('#facts'), /^svc\/0\.1\.0 · prod · Node 20\.20\.2 · process 4242 · up 1 d 02 h$/)
-    assert.equal(await page.text('#code'), 'code abababababab')
-    assert.equal(await page.evaluate("document.getElementById('code').title"), `0.1.0, SHA-256 ${'ab'.repeat(32)}`)
+    const facts = 'svc/0.1.0 · code abababababab · prod · Node 20.20.2 · process 4242 · up 1 d 02 h'
+    assert.equal(await page.text('#facts'), facts)
+    assert.equal(await page.evaluate("document.getElementById('facts').title"), `SHA-256 of the code: ${'ab'.repeat(32)}`)
     assert.match(await page.text('#tiles'), /Requests \/ s\s+180\s+Errors \/ s\s+180/)
     assert.deepEqual(page.errors, [])
   })
@@ -107,6 +109,152 @@ describe('the monitor', { concurrency: 3 }, () => {
     assert.match(await page.text('#pools'), /HTTP\s+63 \/ 64/)
     assert.equal(await page.evaluate(count), before)
     assert.deepEqual(page.errors, [])
+  })
+
+  test('one sentence says that all is well, or what is wrong', async (t) => {
+    const { page, figures } = await start(t, (given) => {
+      given.history = makeHistory([1])
+      given.status = { ...given.status, limits: { refused: {} } }
+    })
+    const { status } = figures
+    const says = async (text: string, kind: string): Promise<void> => {
+      await readNow(page)
+      await until(async () => (await page.text('#verdict')) === text)
+      assert.equal(await page.evaluate("document.getElementById('verdict').dataset.state"), kind)
+    }
+    await says('All is well: 1 process, 0 errors in the last hour.', '')
+    figures.status = { ...status, processes: [makeProcess('primary', 1), makeProcess('1', 2)], nodes: [makeNode('a')] }
+    await says('All is well: 1 node, 2 processes, 0 errors in the last hour.', '')
+    const group = { place: 'a.js:1', message: 'x', count: 9, first_at: 1, last_at: 1, routes: [], requests: [], stack: '' }
+    figures.errors = [{ ...group, minutes: [3, 0, 1] }, { ...group, minutes: [2] }]
+    await says('Running, with 6 errors in the last hour.', 'odd')
+    assert.equal(await page.evaluate("document.querySelector('#verdict a').getAttribute('href')"), '/svc-errors')
+    figures.status = {
+      ...status,
+      warnings: ['the disk is full'],
+      pool_http: { ...status.pool_http, alert: true },
+      processes: [makeProcess('primary', 1), { id: '1', pid: 2, responding: false }, { id: '2', pid: 3, responding: false, starting: true }],
+      nodes: [makeNode('a'), makeNode('b', { state: 'gone' }), makeNode('c', { state: 'behind' })],
+    }
+    figures.history = makeHistory([300])
+    await says(
+      'Needs attention: 1 warning, 1 of 3 processes does not answer, 2 of 3 nodes are not in sync, the HTTP workers or '
+        + 'their queue are nearly full, the event loop is 300 ms late, 6 errors in the last hour.',
+      'bad',
+    )
+    assert.deepEqual(page.errors, [])
+  })
+
+  test('a fold tells in its line what stands out while it is closed', async (t) => {
+    const { page, figures } = await start(t)
+    const digest = (name: string) => page.evaluate(`(({ textContent, dataset }) => [textContent, dataset.state])(document.getElementById('${name}-digest'))`)
+    assert.deepEqual(await digest('pools'), ['16 of 64 HTTP workers busy, 0 waiting', ''])
+    assert.deepEqual(await digest('window'), ['Errors 5', 'odd'])
+    assert.deepEqual(await digest('streams'), ['0 polls, 0 SSE, 0 WebSockets', ''])
+    assert.deepEqual(await digest('limits'), ['login 3', 'odd'])
+    const { status } = figures
+    figures.trace = { app: true, pool: true }
+    figures.status = {
+      ...status,
+      requests: { ...status.requests, errors: 0 },
+      pool_http: { ...status.pool_http, busy: 60, alert: true },
+      log: { written: 1, lost: 2 },
+      events: { ...status.events, dropped: 4 },
+    }
+    await readNow(page)
+    await until(async () => String(await digest('trace')).startsWith('all on'))
+    assert.deepEqual(await digest('pools'), ['HTTP 60 / 64, HTTP workers or queue nearly full', 'bad'])
+    assert.deepEqual(await digest('window'), ['Log lines lost 2', 'bad'])
+    assert.deepEqual(await digest('streams'), ['Events dropped 4', 'odd'])
+    assert.deepEqual(page.errors, [])
+  })
+
+  test('the figures of the machine and of the application are shown, and what needs attention stands out', async (t) => {
+    const { page, figures } = await start(t)
+    const { status } = figures
+    const pairs = (id: string) => page.evaluate(`[...document.querySelectorAll('#${id} div')].map(({ children: [name, value] }) => [name.textContent, value.textContent, value.dataset.state])`)
+    const digest = (name: string) => page.evaluate(`document.getElementById('${name}-digest').textContent`)
+    assert.deepEqual(await pairs('machine'), [
+      ['Memory', '80 MB', ''],
+      ['Heap', '30 of 2,096 MB', ''],
+      ['External', '2 MB, of it buffers 1 MB', ''],
+      ['CPU', '25 % of a processor', ''],
+      ['Descriptors', '80 of 2,048', ''],
+      ['Sessions', '5', ''],
+    ])
+    assert.equal(await digest('machine'), 'Memory 80 MB, CPU 25 % of a processor, Descriptors 80 of 2,048')
+    const fold = "getComputedStyle(document.getElementById('application-fold')).display"
+    assert.equal(await page.evaluate(fold), 'none')
+    figures.status = {
+      ...status,
+      descriptors: { open: null, limit: null },
+      sessions: { ...status.sessions, stored: null },
+      certificate: { ends: '2026-12-01T00:00:00.000Z', days: 13 },
+      processes_replaced: { hang: 2, exit: 1 },
+      app: { app_queue: 7, app_load: 0.5, app_orders_total: { 'kind="web"': 12_345 } },
+      ready: false,
+    }
+    await readNow(page)
+    await until(async () => String(await digest('machine')).startsWith('Certificate'))
+    assert.equal(await digest('machine'), 'Certificate ends in 13 days, Processes replaced 2 hang, 1 exit')
+    assert.deepEqual(((await pairs('machine')) as string[][]).map(([name]) => name), ['Memory', 'Heap', 'External', 'CPU', 'Certificate', 'Processes replaced'])
+    assert.deepEqual(await pairs('application'), [
+      ['app_queue', '7', ''], ['app_load', '0.50', ''], ['app_orders_total kind="web"', '12,345', ''],
+    ])
+    assert.equal(await page.text('#verdict'), 'Needs attention: not ready for requests.')
+    figures.status = { ...status, certificate: { ends: '2026-11-01T00:00:00.000Z', days: -1 }, descriptors: { open: 900, limit: 1024 } }
+    await readNow(page)
+    await until(async () => (await digest('machine')) === 'Descriptors 900 of 1,024, Certificate has ended')
+    assert.deepEqual(page.errors, [])
+  })
+
+  test('the share of a route is of the time that all routes took', async (t) => {
+    const { page } = await start(t, (given) => {
+      given.status = { ...given.status, routes: [makeRoute('a', 1, { time_ms: 75 }), makeRoute('b', 2, { time_ms: 25 })] }
+    })
+    assert.deepEqual((await rowsOf(page, 'routes')).map((row) => row.split('|').slice(0, 2)), [['b', '25 %'], ['a', '75 %']])
+    await page.click('#routes-head [data-field=time_ms]')
+    assert.deepEqual((await rowsOf(page, 'routes')).map((row) => row.split('|')[0]), ['a', 'b'])
+  })
+
+  test('an id in the address shows the log lines of that request, as the dialogs of requests and lines do', async (t) => {
+    const line = { time: 1, level: 'info', module: 'app', message: 'one' } as const
+    const request = { time: 1, method: 'GET', path: '/a', status: 500, duration_ms: 1, route: 'a' }
+    const { page, url } = await start(t, (given) => {
+      given.lines = [line, { ...line, message: 'two', request_id: 'request-2' }, { ...line, message: 'three', request_id: 'request-3' }]
+      given.requests = [{ ...request, path: '/b' }, { ...request, request_id: 'request-3' }]
+    })
+    const found = async () => (await rowsOf(page, 'lines')).map((row) => row.split('|').at(-1))
+    await page.evaluate("document.getElementById('level').value = 'fatal'")
+    await page.evaluate("location.hash = '#request=request-2'")
+    await until(async () => (await found()).length === 1)
+    assert.deepEqual([await found(), await page.evaluate("document.getElementById('level').value")], [['two'], ''])
+    await page.click('#requests .open')
+    assert.match(await page.text('#entry-pairs'), /Request id\s+request-3$/)
+    await page.click('#entry-lines')
+    await until(async () => (await found())[0] === 'three')
+    assert.equal(await page.evaluate("document.getElementById('entry').open"), false)
+    assert.equal(await page.evaluate('document.activeElement.id'), 'search')
+    await page.click('#requests tr:nth-child(2) .open')
+    assert.equal(await page.evaluate("getComputedStyle(document.getElementById('entry-lines')).display"), 'none')
+    await page.open('about:blank')
+    await page.open(`${url}/svc-monitor#request=nobody`)
+    await until(async () => (await page.text('#lines-count')) === '0 of 3 lines')
+    assert.match(await page.text('.lines + .none'), /log file has older ones/)
+    assert.deepEqual(page.errors, [])
+  })
+
+  test('on a phone the page is short: more charts and details are folded', async (t) => {
+    const { page, url } = await start(t)
+    await page.look({ width: 390, height: 844, dark: false })
+    await page.open(`${url}/svc-monitor`)
+    const open = "[...document.querySelectorAll('details')].filter((each) => each.open).length"
+    assert.equal(await page.evaluate(open), 0)
+    const height = Number(await page.evaluate('document.documentElement.scrollHeight'))
+    assert.ok(height < 2500, `${height}`)
+    await page.look(wide)
+    await page.open(`${url}/svc-monitor`)
+    assert.equal(await page.evaluate(open), 1)
   })
 
   test('streams, events and sessions are shown apart from plain requests, and failures are highlighted', async (t) => {
@@ -290,13 +438,13 @@ describe('the monitor', { concurrency: 3 }, () => {
       started.mood = mood
       await readNow(page)
       await says(page, text)
-      assert.notEqual(await page.evaluate('document.title'), 'Monitor · svc')
+      assert.notEqual(await page.evaluate('document.title'), `Monitor · shop · ${hostname()}`)
       const link = await page.evaluate("document.querySelector('#state a')?.getAttribute('href') ?? ''")
       assert.equal(link, mood === 'signed out' || mood === 'html' ? '/svc-login?next=/svc-monitor' : '')
       started.mood = 'well'
       if (mood !== 'gone') await readNow(page) // It recovers from that automatically.
       await says(page, /^Live$/)
-      assert.equal(await page.evaluate('document.title'), 'Monitor · svc')
+      assert.equal(await page.evaluate('document.title'), `Monitor · shop · ${hostname()}`)
     }
   })
 
@@ -354,9 +502,9 @@ describe('the monitor', { concurrency: 3 }, () => {
     assert.equal(await page.evaluate("document.getElementById('module').value"), 'mine')
 
     const requests = async () => (await rowsOf(page, 'requests')).map((row) => row.split('|').slice(1).join('|'))
-    assert.deepEqual(await requests(), ['404|0.50|GET|/<b>|'])
+    assert.deepEqual(await requests(), ['404|0.50|GET||/<b>'])
     await page.click('#own')
-    assert.deepEqual(await requests(), ['200|12.3|GET|/svc-status|svc.status', '404|0.50|GET|/<b>|'])
+    assert.deepEqual(await requests(), ['200|12.3|GET|svc.status|/svc-status', '404|0.50|GET||/<b>'])
     figures.requests = []
     await readNow(page)
     await until(async () => (await rowsOf(page, 'requests')).length === 0)
@@ -367,7 +515,7 @@ describe('the monitor', { concurrency: 3 }, () => {
     const { page, figures } = await start(t)
     const pressed = "[...document.querySelectorAll('[data-minutes][aria-pressed=true]')].map((button) => button.textContent)"
     const points = "document.querySelector('.plot path').getAttribute('d').split('L').length"
-    const times = "[...document.querySelectorAll('.chart:first-child .time')].map((label) => label.textContent).join(' ').trim()"
+    const times = "[...document.querySelectorAll('#charts .chart:first-child .time')].map((label) => label.textContent).join(' ').trim()"
     const spoken = "document.querySelector('.plot').getAttribute('aria-label')"
     const most = () => page.evaluate("document.querySelector('.axis.value').parentNode.textContent.includes('4000')")
     const shows = async (button: string, ...expected: readonly unknown[]) => {
@@ -485,7 +633,7 @@ describe('the monitor', { concurrency: 3 }, () => {
   test('the routes are sorted by each column over all routes, and without those of the panel by default', async (t) => {
     const { page } = await start(t, (given) => {
       const slow = Array.from({ length: 30 }, (_, at) => makeRoute(`slow.${at + 10}`, 100 + at))
-      const busy = makeRoute('busy', 1, { count: 1_000_000, errors: 7 })
+      const busy = makeRoute('busy', 1, { count: 1_000_000, errors: 7, time_ms: 312 })
       const system = makeRoute('svc.status', 5000, { count: 5 })
       given.status = { ...given.status, routes: [busy, system, ...slow] }
     })
@@ -503,9 +651,9 @@ describe('the monitor', { concurrency: 3 }, () => {
     await sortBy('name')
     assert.deepEqual((await first()).slice(0, 3), ['busy', 'slow.10', 'slow.11'])
     assert.deepEqual(await sorted(), [['Route', 'ascending']])
-    for (const field of ['errors', 'p50_ms', 'p95_ms', 'max_ms', 'p99_ms']) {
+    for (const field of ['errors', 'time_ms', 'p50_ms', 'p95_ms', 'max_ms', 'p99_ms']) {
       await sortBy(field)
-      assert.equal((await first())[0], field === 'errors' ? 'busy' : 'slow.39', field)
+      assert.equal((await first())[0], field === 'errors' || field === 'time_ms' ? 'busy' : 'slow.39', field)
     }
     await page.click('#own-routes')
     assert.deepEqual(await first(), ['svc.status', ...slowest.slice(0, 19)])
@@ -528,12 +676,11 @@ describe('the monitor', { concurrency: 3 }, () => {
     assert.deepEqual(await outstandingIn(page, 'requests'), [['499', 'odd']])
     assert.match(await page.text('#limits'), /^login\s+3\s+<b>\s+0$/)
     assert.deepEqual(await outstandingIn(page, 'limits'), [['3', 'odd']])
-    const none = "getComputedStyle(document.getElementById('limits-none')).display"
-    assert.equal(await page.evaluate(none), 'none')
+    const fold = "getComputedStyle(document.getElementById('limits-fold')).display"
+    assert.equal(await page.evaluate(fold), 'block')
     figures.status = { ...figures.status, limits: { refused: {} } }
     await readNow(page)
-    await until(async () => (await page.text('#limits')) === '')
-    assert.equal(await page.evaluate(none), 'block')
+    await until(async () => (await page.evaluate(fold)) === 'none')
     assert.deepEqual(page.errors, [])
   })
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ErrorGroups, sumOfGroups } from '../../lib/log/error-groups.ts'
+import { ErrorGroups, lastHourOf, partsOf, sumOfGroups } from '../../lib/log/error-groups.ts'
 import type { LogRecord } from '../../lib/log/record.ts'
 import { stackLines } from '../../lib/log/stack.ts'
 import { loggedRequest, logRecord } from './fixture.ts'
@@ -147,4 +147,26 @@ test('adds up the groups of processes, newest first', () => {
     { message: 'other', count: 1, first: nowMs + 2, last: nowMs + 2, routes: ['b'], requests: ['request-3'] },
   ])
   assert.equal(sum[0]?.minutes[59], 2)
+})
+
+test('splits a stack into the errors, each with the frames of the application and the others', () => {
+  const cause = new Error('no such file\n    in the folder')
+  cause.stack = `Error: ${cause.message}\n    at ${ofNode}\n    at ${pay}`
+  const error = new Error('Cannot pay', { cause })
+  error.stack = `Error: Cannot pay\n    at ${ofServer}\n    at ${pay}\n    at ${ofNode}`
+  const groups = new ErrorGroups()
+  groups.add(failed(nowMs, 'Cannot pay', stackLines(error).join('\n')))
+  const parts = partsOf(groups.list(nowMs)[0]?.stack ?? '')
+  assert.deepEqual(parts, [
+    { title: 'Error: Cannot pay', own: ['pay (actions/pay.mjs?v=3:12:7)'], others: ['serve (lib/core/server.ts:58:9)', ofNode] },
+    { title: 'caused by: Error: no such file\nin the folder', own: ['pay (actions/pay.mjs?v=3:12:7)'], others: [ofNode] },
+  ])
+  assert.deepEqual(partsOf('    "thrown"'), [{ title: '"thrown"', own: [], others: [] }])
+})
+
+test('counts the errors of the last hour over all groups', () => {
+  const groups = new ErrorGroups()
+  for (const [at, message] of [[0, 'a'], [59, 'b'], [60, 'b'], [60, 'c']] as const) groups.add(failed(nowMs + at * minuteMs, message))
+  assert.equal(lastHourOf(groups.list(nowMs + 60 * minuteMs)), 3)
+  assert.equal(lastHourOf([]), 0)
 })

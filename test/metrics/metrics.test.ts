@@ -246,6 +246,13 @@ test('marks recent requests whose client disconnected while waiting', () => {
   assert.deepEqual(metrics.recent().map(({ left }) => left), [true, undefined])
 })
 
+test('shows the request id of recent requests that have one', () => {
+  const { metrics, record } = held()
+  record({ sentStatus: 200 })
+  record({ sentStatus: 500, idToSend: 'request-1' })
+  assert.deepEqual(metrics.recent().map((each) => each.request_id), [undefined, 'request-1'])
+})
+
 test('shows 200 characters of a path', () => {
   const { metrics, record } = held()
   for (const length of [199, 200, 201, 16_000]) {

@@ -15,7 +15,7 @@ function textOf(html: string): string {
 
 /** The operations of the page by method and path: the text before the form, and the form. */
 function operationsOf(html: string): ReadonlyMap<string, { readonly text: string; readonly form: string }> {
-  const parts = html.split('<details class="operation">').slice(1)
+  const parts = html.split('<details class="fold operation">').slice(1)
   return new Map(parts.map((part) => {
     const [shown = '', form = ''] = part.split('<h3>Try it</h3>')
     const [, method, path] = /<strong class="method">(\w+)<\/strong>\s*<span class="what"><code>([^<]*)/.exec(part) ?? []

@@ -28,7 +28,7 @@ async function asksEverything(server: PanelServer): Promise<void> {
   isJson(await ask('/svc-ping'), { status: 'ok', server: serverName })
   isJson(await ask('/svc-ready'), { status: 'ready' })
   isPage(await ask('/svc-monitor'), '<title>Monitor')
-  isPage(await ask('/svc-index'), '<title>Index', '/svc-routes/listall', '/hello/:name', 'Open hello')
+  isPage(await ask('/svc-index'), '<title>Routes', '/svc-routes/listall', '/hello/:name', 'Open hello')
   isJson(await ask('/svc-trace'), on)
   isJson(await ask('/svc-trace?mod=pool&on=0'), { ...on, pool: false })
   isJson(await ask('/svc-trace?mod=all&on=0'), off)
@@ -134,7 +134,7 @@ test('the status has the fields and types of the spec', async (t) => {
 test('the status with monitor in its query has the data of the page', async (t) => {
   const server = await startPanel(t)
   const status = (await server.askSignedIn('/svc-status?monitor=1')).json() as { monitor: object }
-  assert.deepEqual(Object.keys(status.monitor), ['history', 'requests', 'lines', 'error_groups', 'trace'])
+  assert.deepEqual(Object.keys(status.monitor), ['history', 'requests', 'lines', 'error_groups', 'errors_last_hour', 'trace'])
   assert.ok(!('monitor' in ((await server.askSignedIn('/svc-status')).json() as object)))
 })
 

@@ -1,4 +1,5 @@
 /** Made-up data for the monitor, controlled by a test. */
+import type { ErrorGroup } from '../../lib/log/error-groups.ts'
 import type { MonitorPort } from '../../lib/panel/monitor.ts'
 import type { NodeStatus, ProcessStatus, Status } from '../../lib/panel/status.ts'
 import { sampleFields, type HistorySnapshot } from '../../lib/metrics/history.ts'
@@ -11,6 +12,7 @@ export interface MonitorFigures {
   requests: Awaited<ReturnType<MonitorPort['recentRequests']>>
   lines: Awaited<ReturnType<MonitorPort['recentLines']>>
   trace: Record<string, boolean>
+  errors: readonly ErrorGroup[]
 }
 
 type AnsweringProcess = Extract<ProcessStatus, { readonly responding: true }>
@@ -24,6 +26,7 @@ export function makeMonitorPort(config: Readonly<Record<string, unknown>> = {}) 
     requests: [],
     lines: [],
     trace: { app: true, pool: false },
+    errors: [],
   }
   const port: MonitorPort = {
     ...held.port,
@@ -32,6 +35,7 @@ export function makeMonitorPort(config: Readonly<Record<string, unknown>> = {}) 
     recentRequests: async () => figures.requests,
     recentLines: async () => figures.lines,
     traceState: () => figures.trace,
+    errors: async () => figures.errors,
     monitorLog: held.port.log,
   }
   return { held, port, figures }

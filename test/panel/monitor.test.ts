@@ -85,5 +85,5 @@ test('the document is the status, with the data for the page under `monitor`', a
   const { monitor, ...status } = await monitorDocument(port)
   assert.deepEqual(status, figures.status)
   const { history, requests, lines, trace } = figures
-  assert.deepEqual(monitor, { history, requests, lines, error_groups: 0, trace })
+  assert.deepEqual(monitor, { history, requests, lines, error_groups: 0, errors_last_hour: 0, trace })
 })

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { hostname } from 'node:os'
+import { basename } from 'node:path'
 import { test } from 'node:test'
-import { cookieOf, nowSeconds, startPanel, type PanelServer } from './panel-server.ts'
+import { changeConfig, cookieOf, nowSeconds, startPanel, type PanelServer } from './panel-server.ts'
 
 const failing = {
   'routes/a.json': [
@@ -67,7 +69,73 @@ test('the configuration shows the value and the source of each key, and for a se
   assert.deepEqual([of('app_key_previous')?.warnings, warnings], [[], []])
   const { text } = await server.askSignedIn('/svc-config')
   for (const secret of ['x'.repeat(20), '0123456789abcdef0123456789abcdef']) assert.ok(!text.includes(secret))
-  assert.match(text, /queue_size<\/td>\s*<td[^>]*>17<\/td>\s*<td[^>]*>svc\.json, line \d+\s*<div[^>]*>default: 4096</)
+  assert.match(text, /queue_size<\/td>\s*<td[^>]*>17<\/td>\s*<td[^>]*>4096<\/td>\s*<td[^>]*>svc\.json, line \d+</)
+})
+
+test('the configuration shows what differs from the defaults first, and filters by words', async (t) => {
+  const server = await startPanel(t, { 'pool_http.queue_size': 17, 'pool_ws.workers': 1000, 'admin.totp': '', app_key: 'x'.repeat(20) })
+  const listed = async (query: string): Promise<[differing: string[], same: string[], text: string]> => {
+    const { text } = await server.askSignedIn(`/svc-config${query}`)
+    const [before = '', after = ''] = text.split('<details class="fold"')
+    const keysIn = (part: string) => [...part.matchAll(/<td class="name">([^<]*)</g)].map(([, key = '']) => key)
+    return [keysIn(before), keysIn(after), text]
+  }
+  const [differing, same, text] = await listed('')
+  const set = ['app_key', 'server.port', 'admin.user', 'admin.password', 'admin.secret', 'log.console', 'pool_http.queue_size']
+  assert.deepEqual(differing, set)
+  for (const key of ['pool_ws.workers', 'admin.totp', 'server.host', 'settings']) assert.ok(same.includes(key), key)
+  assert.ok(text.includes(`${same.length} keys have their default`) && text.includes(`>${same.length + set.length} keys<`))
+  const [found, others, page] = await listed('?q=QUEUE+size')
+  assert.deepEqual([found, others], [['pool_http.queue_size'], ['pool_rest.queue_size']])
+  assert.ok(page.includes(`2 of ${same.length + set.length} keys`) && page.includes('<details class="fold" open>'))
+  assert.match((await listed('?q=nothing+of+this'))[2], /No key has all of these words\./)
+  const { keys } = (await server.askSignedIn('/svc-config?format=json&q=queue_size')).json() as { keys: unknown[] }
+  assert.equal(keys.length, 2)
+  const part = (await server.askSignedIn('/svc-config?q=app_key&part=results')).text
+  assert.match(part, /^<div id="results" data-count="3 of/)
+  assert.ok(!page.includes('x'.repeat(20)))
+})
+
+test('the errors show the frames of the application, fold the others, and link ids to their log lines', async (t) => {
+  const server = await startPanel(t, {}, failing)
+  const id = 'id-of-request_1.a'
+  assert.equal((await server.ask('/pay/1', { headers: { 'x-request-id': id } })).status, 500)
+  const { text } = await server.askSignedIn('/svc-errors')
+  assert.ok(text.includes('1 cause, 1 error in the last hour.'))
+  assert.ok(text.includes(`<a href="/svc-monitor#request=${id}">${id}</a>`))
+  const [own = '', others = ''] = text.slice(text.indexOf('class="stack"')).split('<details>')
+  assert.match(own, /<li>[^<]*pay\.mjs:2:\d+\)?<\/li>/)
+  assert.ok(!own.includes('compose'))
+  assert.match(others, /^\s*<summary>\d+ frames? of the server, packages and Node<\/summary>[^]*compose/)
+  await server.post('/svc-errors/clear', {})
+  assert.ok((await server.askSignedIn('/svc-errors')).text.includes('No errors since the start.'))
+})
+
+test('bar and title name the application and the machine, but not to those who are not signed in', async (t) => {
+  const server = await startPanel(t)
+  const folder = basename(server.folder)
+  const { text } = await server.askSignedIn('/svc-changes')
+  assert.ok(text.includes(`<title>Changes · ${folder} · ${hostname()}</title>`))
+  assert.ok(text.includes(`<strong>${folder}</strong> ${hostname()}`))
+  const browser = { accept: 'text/html', 'user-agent': 'Mozilla/5.0', cookie: 'svc_admin=1:forged' }
+  for (const path of ['/svc-login', '/svc-logout']) {
+    const page = await server.ask(path, { headers: browser })
+    assert.match(page.text, /<title>[^<·]* · svc<\/title>/)
+    assert.ok(!page.text.includes(folder) && !page.text.includes(hostname()), path)
+  }
+  changeConfig(server, { 'shared.name': 'shop' })
+  await server.restart()
+  assert.ok((await server.askSignedIn('/svc-changes')).text.includes(`<title>Changes · shop · ${hostname()}</title>`))
+})
+
+test('the page for the login says when there is nothing to log in to', async (t) => {
+  const server = await startPanel(t, { 'app.env': 'dev' })
+  assert.match((await server.ask('/svc-login')).text, /In <code>dev<\/code> the panel needs no login\. <a href="\/svc-monitor">/)
+  const form = /<form class="card" method="post" action="\/svc-login">/
+  assert.match((await server.ask('/svc-login')).text.split('<details class="fold">')[1] ?? '', form)
+  const inProd = await startPanel(t)
+  assert.match((await inProd.ask('/svc-login')).text, form)
+  assert.doesNotMatch((await inProd.ask('/svc-login')).text, /needs no login|administrator/)
 })
 
 test('the configuration shows each setting in use with its source, and no secret', async (t) => {

@@ -56,14 +56,14 @@ function check(name: string): void {
 
 test('the monitor and the errors', { timeout: 120_000 }, async (t) => {
   const page = await openPage(t)
-  const { url, folder: application } = await startApplication(t, shop, { 'app.env': 'dev', 'monitor.interval_s': 1 })
+  const { url, folder: application } = await startApplication(t, shop, { 'app.env': 'dev', 'monitor.interval_s': 1, 'shared.name': 'shop' })
   await page.look({ width: 1280, height: 900, dark: false })
   process.chdir(application) // So that the places of errors are shown without it.
   await page.open(`${url}/svc-monitor#minutes=1`)
   await load(url)
   await page.screenshot(join(folder, 'monitor.png'))
   check('monitor.png')
-  await page.look({ width: 1280, height: 345, dark: false })
+  await page.look({ width: 1280, height: 420, dark: false })
   await page.open(`${url}/svc-errors`)
   await page.screenshot(join(folder, 'errors.png'))
   check('errors.png')

@@ -171,6 +171,11 @@ export class Page {
     throw new Error(`Tab does not lead to ${selector}`)
   }
 
+  /** Opens every fold of the page, so that its text and controls are visible. */
+  async openDetails(): Promise<void> {
+    await this.evaluate('for (const each of document.querySelectorAll("details")) each.open = true')
+  }
+
   /** Types into the focused element. */
   async insert(text: string): Promise<void> {
     await this.#send('Input.insertText', { text })
