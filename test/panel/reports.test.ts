@@ -130,7 +130,7 @@ test('bar and title name the application and the machine, but not to those who a
 
 test('the page for the login says when there is nothing to log in to', async (t) => {
   const server = await startPanel(t, { 'app.env': 'dev' })
-  assert.match((await server.ask('/svc-login')).text, /In <code>dev<\/code> the panel needs no login\. <a href="\/svc-monitor">/)
+  assert.match((await server.ask('/svc-login')).text, /In dev the panel needs no login\.\n<a href="\/svc-monitor">/)
   const form = /<form class="card" method="post" action="\/svc-login">/
   assert.match((await server.ask('/svc-login')).text.split('<details class="fold">')[1] ?? '', form)
   const inProd = await startPanel(t)
