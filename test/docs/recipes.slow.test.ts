@@ -18,7 +18,7 @@ import { until } from '../support/until.ts'
 
 describe('svc.js check', () => {
   const needSqlite = ['database', 'search', 'migrations', 'webhook', 'tokens', 'audit-trail', 'outbox', 'webhook-retries', 'nightly-report', 'import']
-  const others = ['sign-in', 'form', 'upload', 'files', 'roles', 'csv', 'json-api', 'live-list', 'htmx', 'datastar', 'job', 'from-express', 'from-fastify', 'from-unit']
+  const others = ['sign-in', 'form', 'upload', 'files', 'roles', 'csv', 'json-api', 'live-list', 'htmx', 'datastar', 'job', 'from-express', 'from-fastify', 'from-unit', 'from-php']
   for (const name of [...others, ...(hasSqlite ? needSqlite : [])]) {
     it(`finds nothing wrong with the recipe ${name}`, async (t) => {
       const folder = recipeFolder(name)
@@ -49,7 +49,7 @@ it('docs/recipes/from-unit.md serves files, the redirect and the application', a
   assert.equal((await request(`${url}/`)).text, 'Welcome')
   const moved = await request(`${url}/old/a/b`)
   assert.deepEqual([moved.status, moved.headers.location], [301, '/new/'])
-  assert.deepEqual((await request(`${url}/api/hello/you`)).json(), { hello: 'you' })
+  assert.deepEqual((await request(`${url}/api/visits`)).json(), { visits: 1 })
   await until(() => / 301 (?:\d+|-) "-" /.test(readFileSync(join(cwd, '.logs/access.log'), 'utf8')))
 })
 

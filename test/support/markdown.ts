@@ -84,6 +84,16 @@ export function shownFiles(page: Page): Record<string, string> {
   return files
 }
 
+/** The files of another server that a page shows: a block below a line that is a path in backquotes, `, in SERVER:`. */
+export function shownFilesIn(page: Page, server: string): Record<string, string> {
+  const files: Record<string, string> = {}
+  for (const { above, text } of page.blocks) {
+    const [, path, owner] = /^`([\w./-]+)`, in (.+):$/.exec(above) ?? []
+    if (path !== undefined && owner === server) files[path] = text
+  }
+  return files
+}
+
 /** The code spans of a cell. */
 export function codeOf(cell: string): string[] {
   return [...cell.matchAll(/`([^`]+)`/g)].map(([, text = '']) => text)

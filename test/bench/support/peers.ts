@@ -1,6 +1,6 @@
 /**
  * The packages that benchmarks compare with. They live in `test/bench/peers`, with versions of their own, and are only
- * installed when a benchmark runs.
+ * installed when a benchmark runs, or by `npm ci` there for the tests of docs/recipes/from-*.md.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
