@@ -106,7 +106,7 @@ const pagesFolder = fileURLToPath(new URL('pages', import.meta.url))
 
 /** Makes the port. */
 export function createAdminPort(parts: PanelParts) {
-  const { loaded, credentials, registry, processes, logs, nodes, worker, code, certificateEndsMs } = parts
+  const { loaded, credentials, registry, logs, worker } = parts
   const { config } = loaded
   const { 'app.env': env } = config
   const hides = createPanelFilter(config['admin.allow'])
@@ -142,6 +142,36 @@ export function createAdminPort(parts: PanelParts) {
     /** Counts the wrong codes of the second factor. */
     codeThrottle: worker?.codeThrottle ?? createCodeThrottle(),
     passwords: createPasswordCheck(parts.keyDerivation),
+    ...createReports(parts, env),
+    /** The trace switches. */
+    traceState: () => logger.trace.state(),
+    /** All routes in the order of registration. */
+    routes: (): readonly ListedRoute[] => registry.list(),
+    match: (method: string, path: string) => dryMatch(registry, method, path),
+    /** Renders the panel's own pages; files are relative to `lib/panel/pages`. */
+    pages: createPages(logger.module('response').warn),
+    /** The log of module `server`. */
+    log,
+    audit: (ctx: CoreContext, what: string, { detail, failed = false, ...change }: AuditDetails = {}): void => {
+      log.info(`${what} by ${ctx.ip}${detail === undefined ? '' : `: ${detail}`}`, { request: ctx })
+      // In `dev` there is no sign-in, and the user of a failure is unknown.
+      const isSignedIn = env === 'prod' && !failed
+      const user = isSignedIn ? credentials.current.user : undefined
+      const complete = { by: ctx.ip, user, what, ...change }
+      if (failed) logs.audit.recordFailure(complete)
+      else logs.audit.record(complete)
+    },
+    /** For changes without their own line in the general log. */
+    auditLog: logs.audit,
+    monitorLog: logger.module('monitor'),
+    metricsLog: logger.module('metrics'),
+  }
+}
+
+/** Makes the part of the port that reads what the server counts and logs. */
+function createReports(parts: PanelParts, env: string) {
+  const { processes, nodes, logs, code, certificateEndsMs } = parts
+  return {
     /** The document of `/svc-status`. */
     status: async (): Promise<Status> => {
       const [server, list] = await Promise.all([processes.read('window'), nodes?.list()])
@@ -172,28 +202,6 @@ export function createAdminPort(parts: PanelParts) {
     },
     /** The last changes in the audit log of this machine, newest first. */
     changes: () => logs.changes(keptChanges),
-    /** The trace switches. */
-    traceState: () => logger.trace.state(),
-    /** All routes in the order of registration. */
-    routes: (): readonly ListedRoute[] => registry.list(),
-    match: (method: string, path: string) => dryMatch(registry, method, path),
-    /** Renders the panel's own pages; files are relative to `lib/panel/pages`. */
-    pages: createPages(logger.module('response').warn),
-    /** The log of module `server`. */
-    log,
-    audit: (ctx: CoreContext, what: string, { detail, failed = false, ...change }: AuditDetails = {}): void => {
-      log.info(`${what} by ${ctx.ip}${detail === undefined ? '' : `: ${detail}`}`, { request: ctx })
-      // In `dev` there is no sign-in, and the user of a failure is unknown.
-      const isSignedIn = env === 'prod' && !failed
-      const user = isSignedIn ? credentials.current.user : undefined
-      const complete = { by: ctx.ip, user, what, ...change }
-      if (failed) logs.audit.recordFailure(complete)
-      else logs.audit.record(complete)
-    },
-    /** For changes without their own line in the general log. */
-    auditLog: logs.audit,
-    monitorLog: logger.module('monitor'),
-    metricsLog: logger.module('metrics'),
   }
 }
 

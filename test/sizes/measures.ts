@@ -30,27 +30,27 @@ export function measure(checkout: string, loaded?: readonly string[]): Measure[]
   const all = linesOf(sources)
   const plain = loaded === undefined ? [] : sources.filter(({ path }) => loaded.includes(path))
   const measures: Measure[] = [
-    { what: 'files', value: sources.length, limit: 394, budget: 340 },
-    { what: 'lines', value: all, limit: 50_170, budget: 41_500 },
+    { what: 'files', value: sources.length, limit: 410, budget: 340 },
+    { what: 'lines', value: all, limit: 52_500, budget: 41_500 },
     { what: 'percent of the lines that are comments', value: Math.round((100 * sumOf(sources, commentLines)) / all) },
-    { what: 'exported names', value: sumOf(sources, (source) => exportedNames(source).length), limit: 1365, budget: 1150 },
+    { what: 'exported names', value: sumOf(sources, (source) => exportedNames(source).length), limit: 1420, budget: 1150 },
     { what: 'files outside a room', value: sources.filter(({ path }) => !path.includes('/')).length, limit: 4, budget: 4 },
     { what: 'lines of the longest function, nested ones apart', value: Math.max(...functions.map(({ ownLines }) => ownLines)), limit: 100, budget: 80 },
     {
       what: 'lines for several processes and machines',
       value: linesOf(sources.filter(({ path }) => distribution.test(path))),
-      limit: 6860,
+      limit: 6950,
       budget: 5700,
     },
     { what: 'lines of the least server', value: linesOf(sources.filter(({ path }) => !optional.test(path))), budget: 28_500 },
-    { what: 'lines of tier 1', value: linesOf(sources.filter(({ path }) => tierOne.test(path))), limit: 11_670, budget: 10_700 },
-    { what: 'lines of metrics/', value: linesOf(sources.filter(({ path }) => path.startsWith('metrics/'))), limit: 1227, budget: 1300 },
+    { what: 'lines of tier 1', value: linesOf(sources.filter(({ path }) => tierOne.test(path))), limit: 11_800, budget: 10_700 },
+    { what: 'lines of metrics/', value: linesOf(sources.filter(({ path }) => path.startsWith('metrics/'))), limit: 1350, budget: 1300 },
   ]
   if (loaded === undefined) return measures
   return [
     ...measures,
-    { what: 'files that a plain start loads', value: plain.length, limit: 281, budget: 246 },
-    { what: 'lines that a plain start loads', value: linesOf(plain), limit: 34_030, budget: 28_500 },
+    { what: 'files that a plain start loads', value: plain.length, limit: 292, budget: 246 },
+    { what: 'lines that a plain start loads', value: linesOf(plain), limit: 35_300, budget: 28_500 },
   ]
 }
 
