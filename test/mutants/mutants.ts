@@ -343,7 +343,7 @@ export const mutants: readonly Mutant[] = [
     breaks: 'the readings of a worker are taken in the order in which it sent them',
   },
   {
-    file: 'metrics/prometheus.ts',
+    file: 'metrics/app-readings.ts',
     find: `.replaceAll('"', '\\\\"')`,
     replace: '',
     breaks: 'a quote in a route name is escaped for Prometheus',

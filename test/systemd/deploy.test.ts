@@ -50,7 +50,7 @@ describe('the files in docs/deploy', () => {
       return true
     })
     assert.deepEqual(writing.sort(), [
-      ...['audit-trail.md', 'database.md', 'files.md', 'import.md', 'migrations.md', 'nightly-report.md', 'outbox.md', 'sign-in.md', 'tokens.md', 'upload.md', 'webhook.md'],
+      ...['audit-trail.md', 'database.md', 'files.md', 'from-php.md', 'import.md', 'migrations.md', 'nightly-report.md', 'outbox.md', 'sign-in.md', 'tokens.md', 'upload.md', 'webhook.md'],
     ])
   })
 
