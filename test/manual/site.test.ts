@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { createSite } from '../../lib/manual/docs.ts'
-import { headingIds, links, readPage, readPages } from '../support/markdown.ts'
+import { headingIds, links, readPages } from '../support/markdown.ts'
 import { root } from '../support/launch.ts'
 
 const site = createSite(root)
