@@ -39,7 +39,8 @@ export async function docs(root: string, port: number): Promise<number> {
     await once(server, 'close')
     return exitStatus.ok
   } catch (error) {
-    const advice = (error as NodeJS.ErrnoException).code === 'EADDRINUSE' ? ': give another --port, 0 for any free one' : ''
+    const isTaken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE' // Node's own errors have a code.
+    const advice = isTaken ? ': give another --port, 0 for any free one' : ''
     process.stderr.write(`Cannot show the documents: ${reasonOf(error)}${advice}\n`)
     return exitStatus.failed
   }
