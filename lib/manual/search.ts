@@ -34,7 +34,7 @@ export function createSearch(pages: readonly Page[]): (query: string) => Hit[] {
     const query = spaced(given.slice(0, maxQueryLength)).toLowerCase()
     const names = [...new Set(query.match(/\w+(?:[.-]\w+)*/g))].slice(0, maxWords)
     const words = names.flatMap((name) => {
-      const pattern = new RegExp(`\\b${name.replaceAll('.', '\\.')}`)
+      const pattern = new RegExp(patternOf(name))
       const found = new Set(entries.filter(({ all }) => pattern.test(all)))
       return found.size === 0 ? [] : [{ pattern, found, weight: Math.log(1 + entries.length / found.size) }]
     })
@@ -92,9 +92,14 @@ function worth(parts: readonly string[], query: string): number {
   return messageWorth + parts.join('').length
 }
 
+/** A word from its beginning; one of one or two letters as a whole. */
+function patternOf(word: string): string {
+  return `\\b${word.replaceAll('.', '\\.')}${word.length < 3 ? '\\b' : ''}`
+}
+
 function snippetOf(text: string, words: readonly string[]): string {
-  const longestFirst = words.map((word) => word.replaceAll('.', '\\.')).sort((a, b) => b.length - a.length)
-  const pattern = new RegExp(`(\\b(?:${longestFirst.join('|')}))`, 'gi')
+  const longestFirst = [...words].sort((a, b) => b.length - a.length)
+  const pattern = new RegExp(`(${longestFirst.map(patternOf).join('|')})`, 'gi')
   const start = Math.max(0, text.lastIndexOf(' ', text.search(pattern) - snippetLength / 4))
   const parts = text.slice(start, start + snippetLength).split(pattern).map(escapeHtml)
   const marked = parts.map((part, at) => (at % 2 === 0 ? part : `<mark>${part}</mark>`)).join('')
