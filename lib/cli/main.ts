@@ -25,6 +25,8 @@ import { RunMark } from '../process/run-mark.ts'
 import { RunningRequests } from '../process/running-requests.ts'
 import { loadWatch } from '../composition/watch-process.ts'
 
+/** The folder of this server. */
+const packageFolder = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
 /** The variables by which a service manager, or an operator, may pass something to this process. */
 const passedIn = [
   ...['SVC_APP_KEY', 'SVC_APP_KEY_PREVIOUS', 'SVC_SHARED_PASSWORD', 'SVC_METRICS_TOKEN'],
@@ -62,6 +64,11 @@ async function run(options: ReturnType<typeof parseOptions>): Promise<void> {
     case 'init': {
       const { init } = await loadRoom('svc init', () => import('../commands/init.ts'))
       process.exitCode = init(options.folder, options.typeScript)
+      return
+    }
+    case 'docs': {
+      const { docs } = await loadRoom('svc docs', () => import('../manual/docs.ts'))
+      process.exitCode = await docs(packageFolder, options.port)
       return
     }
     case 'check': {
@@ -149,7 +156,6 @@ function load(options: CommandOptions, secrets: PassedSecrets): LoadedConfig {
 }
 
 function configFile(options: CommandOptions): ReturnType<typeof findConfigFile> {
-  const packageFolder = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
   return findConfigFile({ config: options.config, env: process.env, cwd: process.cwd(), packageFolder })
 }
 

@@ -26,6 +26,7 @@ export type Command =
   | ({ readonly word: 'backup'; readonly target: string } & CommandOptions)
   | ({ readonly word: 'audit'; readonly files: readonly string[]; readonly head: string | undefined } & CommandOptions)
   | { readonly word: 'init'; readonly folder: string; readonly typeScript: boolean }
+  | { readonly word: 'docs'; readonly port: number }
   | { readonly word: 'digest'; readonly manifest: boolean }
   | { readonly word: 'verify'; readonly manifest: string; readonly key: string | undefined }
   | { readonly word: 'help' | 'version' }
@@ -53,6 +54,8 @@ export const helpText = `Usage: svc [start] [options]   runs the server
                                each other, and that one has this mac
        svc init DIR [--ts]     makes a new application in an empty folder;
                                with --ts in TypeScript
+       svc docs [--port PORT]  shows the documents as a site with a search, on
+                               127.0.0.1, port 8090 unless --port is given
        svc passwd [options] [--totp]
                                sets the admin's name and password in the file;
                                with --totp also a second factor, and prints it
@@ -86,7 +89,7 @@ const serverWords: readonly ServerWord[] = [
 ]
 /** The words that take a path. */
 const wordsWithPath = ['init', 'backup', 'verify']
-const words: readonly string[] = [...serverWords, 'init', 'digest', 'verify']
+const words: readonly string[] = [...serverWords, 'init', 'docs', 'digest', 'verify']
 const options = {
   config: { type: 'string' },
   host: { type: 'string' },
@@ -107,8 +110,10 @@ const overrideKeys = { host: 'server.host', port: 'server.port', env: 'app.env' 
 /** The options of single commands. */
 const ownOptions = {
   permissions: ['write'], types: ['check'], openapi: ['out'], passwd: ['totp'], audit: ['head'],
-  init: ['ts'], digest: ['manifest'], verify: ['key'],
+  init: ['ts'], docs: ['port'], digest: ['manifest'], verify: ['key'],
 } as const
+/** The port of `docs` without `--port`. */
+const docsPort = '8090'
 const serverOptions = ['config', ...Object.keys(overrideKeys)]
 
 class UsageError extends Error {}
@@ -147,6 +152,7 @@ function read(args: readonly string[]): Command {
   const [path = '', ...more] = wordsWithPath.includes(word) ? rest : ['', ...(word === 'audit' ? [] : rest)]
   if (more[0] !== undefined) throw new UsageError(`${word} takes no more arguments, but got ${quoted(more[0])}`)
   if (serverWord !== undefined) return readServerWord(serverWord, values, path, rest)
+  if (word === 'docs') return { word, port: Number(readOverride('port', values.port ?? docsPort)) }
   if (word === 'digest') return { word, manifest: values.manifest === true }
   if (word === 'verify') {
     if (path === '') throw new UsageError('verify needs the manifest to compare with: svc verify MANIFEST')
@@ -166,11 +172,7 @@ function readServerWord(word: ServerWord, values: Values, path: string, rest: re
   for (const name of ['host', 'port', 'env'] as const) {
     const text = values[name]
     if (text === undefined) continue
-    const key = overrideKeys[name]
-    const value = name === 'port' && /^-?[0-9]{1,9}$/.test(text) ? Number(text) : text
-    const reading = readValue(configTable[key], value)
-    if ('problem' in reading) throw new UsageError(`--${name} ${reading.problem}`)
-    overrides[key] = reading.value
+    overrides[overrideKeys[name]] = readOverride(name, text)
   }
   const { config, write = [], check = false, totp = false, out, head } = values
   if (word === 'permissions') return { word, write, config, overrides }
@@ -187,6 +189,14 @@ function readServerWord(word: ServerWord, values: Values, path: string, rest: re
   if (word === 'passwd') return { word, totp, config, overrides }
   if (word === 'types') return { word, checks: check, config, overrides }
   return word === 'openapi' ? { word, out, config, overrides } : { word, config, overrides }
+}
+
+/** Checks an option by the row of its key. */
+function readOverride(name: keyof typeof overrideKeys, text: string): unknown {
+  const value = name === 'port' && /^-?[0-9]{1,9}$/.test(text) ? Number(text) : text
+  const reading = readValue(configTable[overrideKeys[name]], value)
+  if ('problem' in reading) throw new UsageError(`--${name} ${reading.problem}`)
+  return reading.value
 }
 
 function quoted(text: string): string {

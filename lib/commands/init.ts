@@ -9,6 +9,7 @@ import { mkdirSync, readdirSync, realpathSync, rmdirSync, rmSync, writeFileSync 
 import { dirname, extname, join, relative, resolve, sep } from 'node:path'
 import { reasonOf } from '../base/reason.ts'
 import { exitStatus } from '../process/process.ts'
+import { agentsText } from './agents.ts'
 import { calledFolder, codeName } from './server-folder.ts'
 
 /** A file to create: its name relative to the application's folder, its content and its mode. */
@@ -25,10 +26,11 @@ const server = calledFolder()
 const launcher = join(server, 'bin/svc.js')
 /** Resolves `import ... from 'svc'` to this server in programs that it did not load. */
 const registerFile = join(server, codeName, `register${extname(import.meta.url)}`)
+const docsFolder = join(server, 'docs')
 /** The schemas with which editors complete and check `svc.json`, route files and the middleware configuration. */
-const schemaFile = join(server, 'docs/svc.schema.json')
-const routeSchemaFile = join(server, 'docs/schemas/routes.schema.json')
-const middlewareSchemaFile = join(server, 'docs/schemas/middleware.schema.json')
+const schemaFile = join(docsFolder, 'svc.schema.json')
+const routeSchemaFile = join(docsFolder, 'schemas/routes.schema.json')
+const middlewareSchemaFile = join(docsFolder, 'schemas/middleware.schema.json')
 /** The types of `svc` for the TypeScript compiler. */
 const typesFile = join(server, 'lib/svc.d.ts')
 /** The version of the package that checks types; the server's tests use it too. */
@@ -223,6 +225,7 @@ function filesWith(folder: string, language: Language): ApplicationFile[] {
   const { module, textOf } = language
   const appKey = randomBytes(appKeyBytes).toString('base64url')
   const routeSchema = pathTo(routeSchemaFile, join(folder, 'routes'))
+  const places = { launcher: pathTo(launcher, folder), docs: pathTo(docsFolder, folder), ending: extname(module) }
   const middlewareSchema = pathTo(middlewareSchemaFile, join(folder, 'routes/middleware'))
   return [
     { name: 'svc.json', text: jsonText(configuration(folder)), mode: publicMode },
@@ -234,6 +237,7 @@ function filesWith(folder: string, language: Language): ApplicationFile[] {
     { name: 'routes/middleware/config.json', text: middleware(middlewareSchema), mode: publicMode },
     { name: language.test, text: test, mode: publicMode },
     { name: 'package.json', text: jsonText(manifest(folder, language)), mode: publicMode },
+    { name: 'AGENTS.md', text: agentsText(places), mode: publicMode },
   ]
 }
 

@@ -14,7 +14,7 @@ export const tierOneRooms: readonly string[] = [
 /** The rooms of tier 3. Each is loaded when something asks for it. */
 export const optionalRooms: readonly string[] = [
   ...['cluster', 'nodes', 'redis', 'dev', 'live', 'websocket', 'jwt', 'tls', 'systemd', 'describe', 'jobs', 'data'],
-  ...['commands', 'testing', 'diagnose'],
+  ...['commands', 'testing', 'diagnose', 'manual'],
 ]
 
 /** Returns the tier of a room. What is not in a room of tiers 1 and 3 is tier 2: `bin/` and files beside rooms too. */

@@ -1,5 +1,5 @@
 // The pages by the rules of WCAG 2.2, levels A and AA, that axe-core can check: those of the panel, its results and
-// errors, those of the demo, and those that `init` makes, wide and narrow, light and dark.
+// errors, those of the demo, those that `init` makes, and the documents, wide and narrow, light and dark.
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
@@ -8,6 +8,8 @@ import { described } from '../panel/described.ts'
 import { failing, password, startPanel, user } from '../panel/panel-server.ts'
 import { startBoard } from '../support/board.ts'
 import { openPage, type Page } from '../support/browser.ts'
+import { launch } from '../support/launch.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
 import { send, signUp } from './board-person.ts'
 
@@ -94,6 +96,18 @@ describe('accessibility', { concurrency: 2 }, () => {
     const page = await openPage(t)
     const server = await startPanel(t, { 'admin.user': '', 'admin.password': '', 'admin.secret': '', 'admin.setup_token': 'on' })
     assert.deepEqual(await violations(page, `${server.url}/svc-setup`), [])
+  })
+
+  test('the documents have no violation', async (t) => {
+    const page = await openPage(t)
+    const server = launch(t, ['docs', '--port', '0'], { cwd: temporaryFolder() })
+    const url = await server.listening()
+    const found: string[] = []
+    for (const path of ['/', '/docs/admin', '/docs/recipes/sign-in', '/search?q=session', '/search', '/nowhere']) {
+      found.push(...(await violations(page, url + path)))
+    }
+    assert.deepEqual(found, [])
+    assert.deepEqual(page.errors.filter((error) => !error.includes('404')), [])
   })
 
   test('the pages of the demo have no violation', async (t) => {

@@ -24,7 +24,7 @@ describe('init --ts', () => {
       return
     }
     assert.deepEqual([made.status, made.stderr], [0, ''])
-    assert.match(made.stdout, /\n {2}routes\/home\.ts\n[^]*\n {2}package\.json\n {2}tsconfig\.json\n/)
+    assert.match(made.stdout, /\n {2}routes\/home\.ts\n[^]*\n {2}package\.json\n {2}AGENTS\.md\n {2}tsconfig\.json\n/)
     const checked = await runLauncher(t, ['check'], { cwd: folder })
     assert.deepEqual({ ...checked, stdout: printedWithoutNode(checked.stdout) }, {
       status: 0,

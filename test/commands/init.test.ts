@@ -20,6 +20,7 @@ const files = [
   'routes/middleware/config.json',
   'test/app.test.mjs',
   'package.json',
+  'AGENTS.md',
 ]
 
 test('creates the files of an application, even if the folder and its parents do not exist', () => {
@@ -199,4 +200,19 @@ test('init --ts requires a Node that runs TypeScript, names the versions, and cr
   assert.deepEqual([status, existsSync(folder)], runs ? [0, true] : [1, false])
   const why = `Node ${process.versions.node} cannot run it; use Node 22.18 or later, 24 or 26`
   assert.equal(failed, runs ? '' : `Cannot create an application in TypeScript: ${why}\n`)
+})
+
+test('AGENTS.md has at most 60 lines, and paths that lead to the server and its documents', () => {
+  for (const [files, ending] of [[undefined, '.mjs'], [typeScriptFiles, '.ts']] as const) {
+    const folder = join(temporaryFolder(), 'app')
+    initApplication(folder, files)
+    const text = readFileSync(join(folder, 'AGENTS.md'), 'utf8')
+    assert.ok(text.trimEnd().split('\n').length <= 60)
+    const paths = new Set([...text.matchAll(/[`"](\.\.?\/[^`"]+)[`"]/g)].map(([, path = '']) => path))
+    assert.ok(paths.size >= 4)
+    for (const path of paths) assert.ok(existsSync(join(folder, path)), path)
+    assert.equal(text.includes(`test/*.test${ending}`), true)
+    assert.equal(text.includes('npm run check'), ending === '.ts')
+    assert.doesNotMatch(text, /undefined|\[object/)
+  }
 })

@@ -292,6 +292,29 @@ describe('docs/architecture.md', () => {
   })
 })
 
+describe('docs/troubleshooting.md', () => {
+  const tables = [
+    ...['## Messages of commands and of the start', '## Messages of modules, actions and views'],
+    ...['## Lines of processes, files and the engine', '## Lines of nodes', '## Lines of damaged input'],
+  ]
+  // The other tables are compared with the lines of servers. Node's own messages are not in the code.
+  const ofNode = /^Cannot find (?:package|module)|^Cannot load \.\.\.: SyntaxError/
+  const folder = new URL('lib/', root)
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
+  const code = files.map((name) => readFileSync(new URL(name, folder), 'utf8')).join('\n')
+
+  it('quotes messages that the code has, part by part', () => {
+    const page = readPage('docs/troubleshooting.md')
+    const quoted = tables.flatMap((heading) => tableBelow(page, heading).flatMap(([cell = '']) => codeOf(cell)))
+    const unknown = quoted.filter((text) => !ofNode.test(text)).flatMap((text) => {
+      const parts = text.split(/\.\.\.|[:;,] /).map((part) => part.trim())
+      return parts.filter((part) => part.length > 5 && !code.includes(part)).map((part) => `${text}: ${part}`)
+    })
+    assert.deepEqual(unknown, [])
+    assert.ok(quoted.length > 90)
+  })
+})
+
 describe('docs/troubleshooting.md on the built-in middleware', () => {
   const page = readPage('docs/troubleshooting.md')
 

@@ -54,6 +54,7 @@ describe('the least server', () => {
     ['svc init', {}, 'commands', ['init', 'new']],
     ['svc passwd', {}, 'commands', ['passwd']],
     ['svc permissions', {}, 'commands', ['permissions']],
+    ['svc docs', {}, 'manual', ['docs']],
   ]
   for (const [by, config, room, args = [], env = {}] of asked) {
     it(`exits with 78 and names the folder that ${by} needs`, async (t) => {

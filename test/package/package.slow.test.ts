@@ -32,8 +32,8 @@ describe('a package', () => {
   it('has only the kinds of files that belong in its folders', () => {
     const kinds: Readonly<Record<string, RegExp>> = {
       'bin/': /\.js$/,
-      'lib/': /\.(?:ts|html)$|^lib\/\w+\/svc-\w+\.js$/, // Those are for browsers.
-      'dist/': /\.(?:js|js\.map|html)$|^dist\/built$/,
+      'lib/': /\.(?:ts|html|css)$|^lib\/\w+\/svc-\w+\.js$/, // Those are for browsers.
+      'dist/': /\.(?:js|js\.map|html|css)$|^dist\/built$/,
       'routes/': /\.(?:js|json|html|css|svg)$/,
     }
     const others = Object.entries(kinds).flatMap(([folder, kind]) =>

@@ -1,0 +1,138 @@
+/**
+ * Renders the Markdown of `docs/` as HTML: headings, paragraphs, lists, tables, fenced code, code, links, pictures and
+ * emphasis. Anything else is text, HTML too, which is escaped.
+ *
+ * Surprise: no other syntax is supported. A test compares the words of every page with those of its HTML, and finds
+ * syntax that is left over.
+ */
+import { escapeHtml } from '../http/escape-html.ts'
+
+/** A heading, and the text up to the next one. */
+export interface Section {
+  /** The fragment that leads to it, by GitHub's rule. */
+  readonly id: string
+  /** 1 to 6. */
+  readonly level: number
+  readonly heading: string
+  /** The HTML of each paragraph, list item, table row and code block. */
+  readonly blocks: string[]
+}
+
+const listItem = /^(-|\d+\.) +/
+/** What ends a paragraph. Another number than 1 may begin a line of one. */
+const blockStart = /^(?:$|- |1\. |```|#{1,6} |\|)/
+const inlineSyntax = new RegExp(
+  [
+    /(?<ticks>`+)(?<code>.+?)(?<!`)\k<ticks>(?!`)/,
+    /(?<picture>!?)\[(?<label>(?:`[^`]*`|[^`[\]]|\[[^\]]*\])*)\]\((?<target>[^()\s]+)\)/,
+    /\*\*(?<strong>(?:`[^`]*`|[^`*])+)\*\*/,
+    /\*(?<emphasis>(?:`[^`]*`|[^`*\s])(?:`[^`]*`|[^`*])*)\*/,
+  ].map(({ source }) => source).join('|'),
+  'gs',
+)
+const references: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', '#39': "'", amp: '&' }
+
+/** Renders one page, and keeps its sections. */
+export class Markdown {
+  readonly html: string
+  readonly sections: Section[] = []
+  readonly #link: (target: string) => string
+
+  /** @param link returns the URL for the target of a link or a picture */
+  constructor(text: string, link: (target: string) => string) {
+    this.#link = link
+    this.html = this.#blocks(text.split('\n'), false)
+  }
+
+  /** @param isTight paragraphs are items of a list without blank lines */
+  #blocks(lines: readonly string[], isTight: boolean): string {
+    let html = ''
+    for (let at = 0; at < lines.length; ) {
+      const line = lines[at] ?? ''
+      const take = (isPart: (next: string, index: number) => boolean): string[] => {
+        const end = lines.findIndex((next, index) => index > at && !isPart(next, index))
+        const part = lines.slice(at, end < 0 ? undefined : end)
+        at += part.length
+        return part
+      }
+      if (line.startsWith('```')) {
+        const code = take((next) => next !== '```').slice(1)
+        at += 1
+        html += this.#keep(`<pre tabindex="0"><code>${escapeHtml(code.join('\n'))}</code></pre>`)
+      } else if (line.startsWith('|')) html += this.#table(take((next) => next.startsWith('|')))
+      else if (/^#{1,6} /.test(line)) html += this.#heading(take(() => false).join(''))
+      else if (listItem.test(line)) {
+        const isItem = (next: string): boolean => /^ {2}/.test(next) || listItem.test(next)
+        html += this.#list(take((next, index) => isItem(next === '' ? (lines[index + 1] ?? '') : next)))
+      } else if (line === '' || /^<!--.*-->$/.test(line)) at += 1
+      else {
+        const text = this.#keep(this.#inline(take((next) => !blockStart.test(next)).join('\n')))
+        html += isTight ? text : `<p>${text}</p>`
+      }
+      html += '\n'
+    }
+    return html
+  }
+
+  #heading(line: string): string {
+    const level = line.indexOf(' ')
+    const html = this.#inline(line.slice(level + 1))
+    const heading = textOf(html)
+    const base = heading.toLowerCase().replace(/[^\p{L}\p{N}_ -]/gu, '').replaceAll(' ', '-')
+    let id = base
+    for (let count = 1; this.sections.some((section) => section.id === id); count += 1) id = `${base}-${count}`
+    this.sections.push({ id, level, heading, blocks: [] })
+    return `<h${level} id="${escapeHtml(id)}">${html}</h${level}>`
+  }
+
+  #list(lines: readonly string[]): string {
+    const items: string[][] = []
+    for (const line of lines) {
+      const [marker] = listItem.exec(line) ?? ['']
+      if (marker !== '') items.push([line.slice(marker.length)])
+      else items.at(-1)?.push(line.replace(/^ {2,3}/, ''))
+    }
+    const tag = lines[0]?.startsWith('-') === true ? 'ul' : 'ol'
+    const isTight = !lines.includes('')
+    return `<${tag}>${items.map((item) => `<li>${this.#blocks(item, isTight).trim()}</li>`).join('')}</${tag}>`
+  }
+
+  #table([head = '', , ...rows]: readonly string[]): string {
+    const cells = (row: string): string[] =>
+      row.slice(1, -1).split(/(?<!\\)\|/).map((cell) => this.#inline(cell.trim().replaceAll('\\|', '|')))
+    const heads = cells(head).map((cell) => (cell === '' ? '<td></td>' : `<th scope="col">${cell}</th>`))
+    const body = rows.map((row) => this.#keep(`<tr>${cells(row).map((cell) => `<td>${cell}</td>`).join('')}</tr>`))
+    const table = `<table><thead><tr>${heads.join('')}</tr></thead><tbody>${body.join('\n')}</tbody></table>`
+    return heads.length < 5 ? table : `<div class="wide" tabindex="0">${table}</div>`
+  }
+
+  #inline(text: string): string {
+    let html = ''
+    let from = 0
+    for (const match of text.matchAll(inlineSyntax)) {
+      html += escapeHtml(text.slice(from, match.index)) + this.#span(match.groups ?? {})
+      from = match.index + match[0].length
+    }
+    return html + escapeHtml(text.slice(from))
+  }
+
+  #span({ code, label = '', picture, target, strong, emphasis = '' }: Partial<Record<string, string>>): string {
+    if (code !== undefined) return `<code>${escapeHtml(code.replace(/^ (.*) $/s, '$1'))}</code>`
+    if (strong !== undefined) return `<strong>${this.#inline(strong)}</strong>`
+    if (target === undefined) return `<em>${this.#inline(emphasis)}</em>`
+    const url = escapeHtml(this.#link(target))
+    if (picture === '!') return `<img src="${url}" alt="${escapeHtml(label)}">`
+    return `<a href="${url}">${this.#inline(label)}</a>`
+  }
+
+  #keep(html: string): string {
+    this.sections.at(-1)?.blocks.push(html)
+    return html
+  }
+}
+
+/** Returns the text of a piece of HTML that this file made. */
+export function textOf(html: string): string {
+  const text = html.replace(/<\/t[dh]>/g, ' ').replace(/<[^>]*>/g, '')
+  return text.replace(/&([a-z]+|#39);/g, (_, name: string) => references[name] ?? '').trim()
+}
