@@ -26,7 +26,7 @@ describe('a package', () => {
     for (const file of ['bin/svc.js', 'dist/built', 'dist/cli/main.js', 'dist/register.js', 'lib/cli/main.ts', 'lib/svc.d.ts', 'routes/board.json']) {
       assert.ok(files.includes(file), file)
     }
-    assert.deepEqual(files.filter((file) => /(?:^|\/)\.|\.(?:log|tgz|tmp)$|\.test\.|~$/.test(file)), [])
+    assert.deepEqual(files.filter((file) => /(?:^|\/)\.|\.(?:log|tgz|tmp)$|\.test\.[jt]s$|~$/.test(file)), [])
   })
 
   it('has only the kinds of files that belong in its folders', () => {
