@@ -35,6 +35,11 @@ export async function loadRoom<Room>(neededBy: string, load: () => Promise<Room>
   }
 }
 
+/** Returns whether this installation has a room. @param folder its name in `lib/` */
+export function hasRoom(folder: string): boolean {
+  return existsSync(`${lib}${sep}${folder}`)
+}
+
 /** Returns a MissingRoomError for an error of `import()` or `require()` caused by a missing room, else the error. */
 export function errorOfRoom(neededBy: string, error: unknown): unknown {
   const { code, message } = error as NodeJS.ErrnoException
@@ -42,5 +47,5 @@ export function errorOfRoom(neededBy: string, error: unknown): unknown {
   const path = /Cannot find module '([^']+)'/.exec(message)?.[1] ?? ''
   const [folder = '', ...rest] = relative(lib, path).split(sep)
   const isRoom = folder !== '' && folder !== '..' && rest.length > 0
-  return isRoom && !existsSync(`${lib}${sep}${folder}`) ? new MissingRoomError(neededBy, folder) : error
+  return isRoom && !hasRoom(folder) ? new MissingRoomError(neededBy, folder) : error
 }

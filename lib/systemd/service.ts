@@ -10,6 +10,7 @@ import { fstatSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { SerialQueue } from '../base/serial-queue.ts'
 import { ConfigError } from '../config/load.ts'
+import { hasRoom } from '../config/load-room.ts'
 import type { Config } from '../config/table.ts'
 import { mayStartPrograms } from '../files/rights.ts'
 
@@ -114,7 +115,7 @@ export function configOfService(config: Config): Config {
   return {
     ...config,
     'admin.setup_token': setupToken === 'auto' ? 'on' : setupToken,
-    'server.hang_trace_s': hangTrace === 'auto' ? traceOfService : hangTrace,
+    'server.hang_trace_s': hangTrace === 'auto' && hasRoom('diagnose') ? traceOfService : hangTrace,
   }
 }
 

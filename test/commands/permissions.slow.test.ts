@@ -419,7 +419,7 @@ function testDrops(): void {
     const second = await startPrinted(t, cwd, { credentials })
     const visitor = new Visitor(second.url)
     await visitor.submit('/svc-login', '/svc-login', { user: 'ann', password })
-    assert.deepEqual((await statusOf(visitor)).permission.dropped, ['child', 'worker', 'fs.read', 'fs.write'])
+    assert.deepEqual((await statusOf(visitor)).permission.dropped, ['child', 'fs.read', 'fs.write', 'worker'])
     const { write } = (await attempts(second.url, files)) as { write: readonly string[] }
     assert.deepEqual(write, [denied, denied])
     second.child.kill('SIGTERM')
@@ -429,7 +429,7 @@ function testDrops(): void {
     const third = await startPrinted(t, cwd, { credentials })
     const recovering = new Visitor(third.url)
     await recovering.submit('/svc-login', '/svc-login', { user: 'ann', password, code: codes[0] ?? '' })
-    assert.deepEqual((await statusOf(recovering)).permission.dropped, ['child', 'worker', 'fs.read'])
+    assert.deepEqual((await statusOf(recovering)).permission.dropped, ['child', 'fs.read', 'worker'])
     assert.deepEqual(loadConfig(join(cwd, 'svc.json')).config['admin.recovery_codes'], hashes.slice(1))
     assert.ok(existsSync(join(cwd, '.cached', 'totp-used')))
   })

@@ -46,6 +46,7 @@ describe('the least server', () => {
     ['shared.url', { 'shared.url': 'redis://127.0.0.1' }, 'nodes'],
     ['app.env "dev"', { 'app.env': 'dev' }, 'dev'],
     ['server.processes', { 'server.processes': 2 }, 'cluster'],
+    ['server.hang_trace_s', { 'server.hang_trace_s': 5 }, 'diagnose'],
     ['server.tls.cert', tls, 'tls'],
     ['setup.jwt', {}, 'jwt'],
     ['the variable SVC_APP_KEY', {}, 'systemd', [], { SVC_APP_KEY: 'x'.repeat(32) }],
@@ -67,6 +68,12 @@ describe('the least server', () => {
       assert.doesNotMatch(`${stdout}${stderr}`, /^\s+at /m)
     })
   }
+
+  it('serves under a service manager without the watch of the event loop', async (t) => {
+    const options = { launcher: installLeast(['diagnose']), nodeOptions: optionsOfTarget(), env: { INVOCATION_ID: 'a' } }
+    const server = launch(t, [], { cwd: applicationFolder(), ...options })
+    assert.equal((await request(await server.listening())).text, 'home')
+  })
 
   it('names the folder that another room needs', async (t) => {
     const cwd = applicationFolder({}, { 'shared.url': 'redis://127.0.0.1' })
