@@ -24,13 +24,25 @@ let missed = 0
 
 /** Opens the log of the process. It has what the main thread wrote; what that one has buffered comes later. */
 async function openLog(): Promise<Logger> {
-  const { Logger } = await import('../log/logger.ts')
+  const [{ Logger }, { createJournalForm, isJournal }] = await Promise.all([
+    import('../log/logger.ts'),
+    import('../log/journal.ts'),
+  ])
   const { config, logFolder, pipe, origin } = data
-  const print = (text: string): void => void writeSync(1, text) // process.stdout of a thread needs the main thread.
-  const parts = { origin, consolePort: { out: print, error: print, waitingBytes: 0 } }
+  const form = isJournal(1) ? createJournalForm() : undefined
+  const parts = { origin, consolePort: { out: print, error: print, waitingBytes: 0, form } }
   if (pipe !== undefined) return new Logger(config, logFolder, { ...parts, target: targetOf(pipe) })
   // Only the main thread rotates the file.
   return new Logger({ ...config, 'log.max_size_mb': Number.MAX_SAFE_INTEGER }, logFolder, parts)
+}
+
+/** Prints without `process.stdout`, which needs the main thread. What a full console does not take is in the file. */
+function print(text: string): void {
+  try {
+    writeSync(1, text)
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error)) throw error
+  }
 }
 
 function targetOf({ fd, path }: { readonly fd: number; readonly path: string }): LogTarget {

@@ -41,8 +41,11 @@ interface HangWatchOptions extends Omit<HangThreadData, 'beats'> {
 /** Milliseconds between two beats of the main thread, and between two looks of the thread. */
 export const beatMs = 200
 
-const oldGenerationMb = 16
+/** A limit, not a size: a deep stack with its variables takes some 5 kB a frame. */
+const oldGenerationMb = 256
 const bytesOfInt32 = 4
+/** Milliseconds after which a thread that failed is started again. */
+const restartMs = 10_000
 
 /**
  * Starts the thread, which does not keep the process alive. Logs why it cannot run; the server works without it.
@@ -50,20 +53,31 @@ const bytesOfInt32 = 4
  */
 export function watchHangs({ log, onRecord, ...options }: HangWatchOptions): () => Promise<void> {
   const beats = new Int32Array(new SharedArrayBuffer(2 * bytesOfInt32))
-  let thread: Worker
-  try {
-    thread = new Worker(new URL(`./hang-thread${extname(import.meta.url)}`, import.meta.url), {
-      workerData: { ...options, beats } satisfies HangThreadData,
+  const data: HangThreadData = { ...options, beats }
+  const start = (): Worker => {
+    const thread = new Worker(new URL(`./hang-thread${extname(import.meta.url)}`, import.meta.url), {
+      workerData: data,
       env: environment(),
       resourceLimits: { maxOldGenerationSizeMb: oldGenerationMb, maxYoungGenerationSizeMb: 1 },
     })
-  } catch (error) {
-    log.warn(`server.hang_trace_s has no effect: ${reasonOf(error)}`)
-    return async () => {}
+    thread.unref()
+    thread.on('message', onRecord)
+    thread.on('error', (thrown) => {
+      log.error('the thread that watches the event loop has failed: starting another', { thrown })
+      restart = setTimeout(() => (running = attempt()), restartMs).unref()
+    })
+    return thread
   }
-  thread.unref()
-  thread.on('message', onRecord)
-  thread.on('error', (thrown) => log.error('the thread that watches the event loop has failed', { thrown }))
+  const attempt = (): Worker | undefined => {
+    try {
+      return start()
+    } catch (error) {
+      log.warn(`server.hang_trace_s has no effect: ${reasonOf(error)}`)
+      return undefined
+    }
+  }
+  let restart: NodeJS.Timeout | undefined
+  let running = attempt()
   const beat = (): void => {
     Atomics.add(beats, 0, 1)
     Atomics.store(beats, 1, debuggerUrl() === undefined ? 0 : 1)
@@ -71,7 +85,8 @@ export function watchHangs({ log, onRecord, ...options }: HangWatchOptions): () 
   const timer = setInterval(beat, beatMs).unref()
   return async () => {
     clearInterval(timer)
-    await thread.terminate()
+    clearTimeout(restart)
+    await running?.terminate()
     if (options.stateFile !== undefined) removeLastState(options.stateFile)
   }
 }

@@ -21,15 +21,6 @@ export interface Section {
 const listItem = /^(-|\d+\.) +/
 /** What ends a paragraph. Another number than 1 may begin a line of one. */
 const blockStart = /^(?:$|- |1\. |```|#{1,6} |\|)/
-const inlineSyntax = new RegExp(
-  [
-    /(?<ticks>`+)(?<code>.+?)(?<!`)\k<ticks>(?!`)/,
-    /(?<picture>!?)\[(?<label>(?:`[^`]*`|[^`[\]]|\[[^\]]*\])*)\]\((?<target>[^()\s]+)\)/,
-    /\*\*(?<strong>(?:`[^`]*`|[^`*])+)\*\*/,
-    /\*(?<emphasis>(?:`[^`]*`|[^`*\s])(?:`[^`]*`|[^`*])*)\*/,
-  ].map(({ source }) => source).join('|'),
-  'gs',
-)
 const references: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', '#39': "'", amp: '&' }
 
 /** Renders one page, and keeps its sections. */
@@ -109,20 +100,24 @@ export class Markdown {
   #inline(text: string): string {
     let html = ''
     let from = 0
-    for (const match of text.matchAll(inlineSyntax)) {
-      html += escapeHtml(text.slice(from, match.index)) + this.#span(match.groups ?? {})
-      from = match.index + match[0].length
+    for (let at = nextMark(text, 0); at >= 0; at = nextMark(text, at)) {
+      const span = spanAt(text, at)
+      if (span === undefined) {
+        at += runAt(text, at).length
+        continue
+      }
+      html += escapeHtml(text.slice(from, at)) + this.#span(span)
+      at = from = span.end
     }
     return html + escapeHtml(text.slice(from))
   }
 
-  #span({ code, label = '', picture, target, strong, emphasis = '' }: Partial<Record<string, string>>): string {
-    if (code !== undefined) return `<code>${escapeHtml(code.replace(/^ (.*) $/s, '$1'))}</code>`
-    if (strong !== undefined) return `<strong>${this.#inline(strong)}</strong>`
-    if (target === undefined) return `<em>${this.#inline(emphasis)}</em>`
+  #span({ kind, text, target = '' }: Span): string {
+    if (kind === 'code') return `<code>${escapeHtml(text.replace(/^ (.*) $/s, '$1'))}</code>`
+    if (kind === 'strong' || kind === 'em') return `<${kind}>${this.#inline(text)}</${kind}>`
     const url = escapeHtml(this.#link(target))
-    if (picture === '!') return `<img src="${url}" alt="${escapeHtml(label)}">`
-    return `<a href="${url}">${this.#inline(label)}</a>`
+    if (kind === 'picture') return `<img src="${url}" alt="${escapeHtml(text)}">`
+    return `<a href="${url}">${this.#inline(text)}</a>`
   }
 
   #keep(html: string): string {
@@ -131,8 +126,78 @@ export class Markdown {
   }
 }
 
+/** A piece of text with a meaning. */
+interface Span {
+  readonly kind: 'code' | 'link' | 'picture' | 'strong' | 'em'
+  readonly text: string
+  /** Of a link or a picture. */
+  readonly target?: string
+  /** Where the text behind it begins. */
+  readonly end: number
+}
+
+/** Returns where the next span may begin; -1 if nowhere. */
+function nextMark(text: string, from: number): number {
+  const at = text.slice(from).search(/[`*[]|!\[/)
+  return at < 0 ? -1 : from + at
+}
+
+/** Returns the run of equal characters at a place. */
+function runAt(text: string, at: number): string {
+  let end = at + 1
+  while (text[end] === text[at]) end += 1
+  return text.slice(at, end)
+}
+
+/** Returns the span that begins at a place, if one does. */
+function spanAt(text: string, at: number): Span | undefined {
+  const run = runAt(text, at)
+  if (text[at] === '`') {
+    const end = endOf(text, at + run.length, run)
+    return end < 0 ? undefined : { kind: 'code', text: text.slice(at + run.length, end), end: end + run.length }
+  }
+  if (text[at] === '*') {
+    const marks = run.slice(0, 2)
+    const start = at + marks.length
+    const end = endOf(text, start, marks)
+    if (end <= start || /\s/.test(text[start] ?? '')) return undefined
+    return { kind: marks === '*' ? 'em' : 'strong', text: text.slice(start, end), end: end + marks.length }
+  }
+  const start = at + (text[at] === '!' ? 2 : 1)
+  const label = endOf(text, start, ']')
+  const target = /^\]\(([^()\s]+)\)/.exec(label < 0 ? '' : text.slice(label))
+  if (target === null) return undefined
+  const kind = text[at] === '!' ? 'picture' : 'link'
+  return { kind, text: text.slice(start, label), target: target[1] ?? '', end: label + target[0].length }
+}
+
+/** The longest span, so that marks without an end take no long search. */
+const maxSpan = 1000
+
+/** Returns where the mark that ends a span is, outside code and inner brackets; -1 if nowhere near. */
+function endOf(text: string, from: number, mark: string): number {
+  const limit = Math.min(text.length, from + maxSpan)
+  let depth = 0
+  for (let at = from; at < limit; ) {
+    const run = runAt(text, at)
+    if (depth === 0 && run.startsWith(mark) && (mark[0] !== '`' || run === mark)) return at
+    const inner = run[0] === '`' && mark[0] !== '`' ? endOf(text, at + run.length, run) : -1
+    if (inner >= 0) at = inner + run.length
+    else if (mark === ']' && (run[0] === '[' || run[0] === ']')) {
+      depth += run[0] === '[' ? 1 : -1
+      at += 1
+    } else at += run.length
+  }
+  return -1
+}
+
 /** Returns the text of a piece of HTML that this file made. */
 export function textOf(html: string): string {
-  const text = html.replace(/<\/t[dh]>/g, ' ').replace(/<[^>]*>/g, '')
+  const text = html.replaceAll('</td>', ' ').replaceAll('</th>', ' ').split('<').map(afterTag).join('')
   return text.replace(/&([a-z]+|#39);/g, (_, name: string) => references[name] ?? '').trim()
+}
+
+/** @param part what follows a `<`; the first one follows none */
+function afterTag(part: string, at: number): string {
+  return at === 0 ? part : part.slice(part.indexOf('>') + 1)
 }

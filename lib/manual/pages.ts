@@ -82,7 +82,7 @@ function linkFrom(file: string, target: string): string {
 /** The areas: a heading of the start page with a list of links, and what each is about; then the folders. */
 function areasOf(start: string, pages: readonly Page[]): Area[] {
   const listed = start.split(/^## /m).slice(1).map((section) => {
-    const items = section.matchAll(/^(?:-|\d+\.) \[([^\]]+)\]\(([^)\s]+)\): ((?:.|\n {2,})+)/gm)
+    const items = section.matchAll(/^(?:-|\d+\.) \[([^\]]+)\]\(([^)\s]+)\): ((?:.|\n(?= {2}))+)/gm)
     const links = [...items].map(([, title = '', target = '', about = '']) => {
       return { path: linkFrom(startFile, target), title, about: oneLine(about) }
     })

@@ -34,9 +34,8 @@ export function createSearch(pages: readonly Page[]): (query: string) => Hit[] {
     const query = spaced(given.slice(0, maxQueryLength)).toLowerCase()
     const names = [...new Set(query.match(/\w+(?:[.-]\w+)*/g))].slice(0, maxWords)
     const words = names.flatMap((name) => {
-      const pattern = new RegExp(patternOf(name))
-      const found = new Set(entries.filter(({ all }) => pattern.test(all)))
-      return found.size === 0 ? [] : [{ pattern, found, weight: Math.log(1 + entries.length / found.size) }]
+      const found = new Set(entries.filter(({ all }) => findWord(all, name) >= 0))
+      return found.size === 0 ? [] : [{ name, found, weight: Math.log(1 + entries.length / found.size) }]
     })
     const weigh = (has: (word: (typeof words)[number]) => boolean): number =>
       words.reduce((total, word) => total + (has(word) ? word.weight : 0), 0)
@@ -45,7 +44,7 @@ export function createSearch(pages: readonly Page[]): (query: string) => Hit[] {
       const quoted = entry.blocks.map(({ messages }) => Math.max(0, ...messages.map((parts) => worth(parts, query))))
       const inAll = weigh(({ found }) => found.has(entry))
       if (inAll < least && Math.max(...quoted) <= 0) return []
-      const inText = (text: string): number => weigh(({ pattern }) => pattern.test(text.toLowerCase()))
+      const inText = (text: string): number => weigh(({ name }) => findWord(text.toLowerCase(), name) >= 0)
       const scores = entry.blocks.map(({ text }, at) => inText(text) + (quoted[at] ?? 0))
       const best = Math.max(0, ...scores)
       const inHeading = inText(entry.heading) * (entry.isTitle ? 8 : 4)
@@ -92,18 +91,34 @@ function worth(parts: readonly string[], query: string): number {
   return messageWorth + parts.join('').length
 }
 
-/** A word from its beginning; one of one or two letters as a whole. */
-function patternOf(word: string): string {
-  return `\\b${word.replaceAll('.', '\\.')}${word.length < 3 ? '\\b' : ''}`
+/** Returns where a word begins; one of one or two letters as a whole; -1 if nowhere. Both are in lower case. */
+function findWord(text: string, word: string, from = 0): number {
+  const isLetter = (at: number): boolean => /\w/.test(text[at] ?? '')
+  for (let at = text.indexOf(word, from); at >= 0; at = text.indexOf(word, at + 1)) {
+    if (!isLetter(at - 1) && (word.length > 2 || !isLetter(at + word.length))) return at
+  }
+  return -1
 }
 
+/** Returns the text around the first of the words, as HTML in which they are marked. */
 function snippetOf(text: string, words: readonly string[]): string {
   const longestFirst = [...words].sort((a, b) => b.length - a.length)
-  const pattern = new RegExp(`(${longestFirst.map(patternOf).join('|')})`, 'gi')
-  const start = Math.max(0, text.lastIndexOf(' ', text.search(pattern) - snippetLength / 4))
-  const parts = text.slice(start, start + snippetLength).split(pattern).map(escapeHtml)
-  const marked = parts.map((part, at) => (at % 2 === 0 ? part : `<mark>${part}</mark>`)).join('')
-  return `${start > 0 ? '... ' : ''}${marked}${start + snippetLength < text.length ? ' ...' : ''}`
+  const next = (within: string, from: number): { readonly at: number; readonly length: number } | undefined =>
+    longestFirst
+      .map((word) => ({ at: findWord(within, word, from), length: word.length }))
+      .filter(({ at }) => at >= 0)
+      .sort((a, b) => a.at - b.at)[0]
+  const first = next(text.toLowerCase(), 0)?.at ?? 0
+  const start = Math.max(0, text.lastIndexOf(' ', first - snippetLength / 4))
+  const part = text.slice(start, start + snippetLength)
+  let html = start > 0 ? '... ' : ''
+  let from = 0
+  for (let hit = next(part.toLowerCase(), 0); hit !== undefined; hit = next(part.toLowerCase(), from)) {
+    const end = hit.at + hit.length
+    html += `${escapeHtml(part.slice(from, hit.at))}<mark>${escapeHtml(part.slice(hit.at, end))}</mark>`
+    from = end
+  }
+  return `${html}${escapeHtml(part.slice(from))}${start + snippetLength < text.length ? ' ...' : ''}`
 }
 
 function spaced(text: string): string {

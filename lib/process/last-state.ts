@@ -31,7 +31,7 @@ export function stateOf(running: RunningRequests): ProcessState {
 
 /** Returns the running requests as text: `running: GET /a, GET /b and 3 others`. */
 export function textOfRequests({ requests, others }: Pick<ProcessState, 'requests' | 'others'>): string {
-  if (requests.length === 0) return 'no request was running'
+  if (requests.length === 0) return 'no running request'
   const more = others === 0 ? '' : ` and ${others} ${others === 1 ? 'other' : 'others'}`
   return `running: ${requests.join(', ')}${more}`
 }

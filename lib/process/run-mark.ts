@@ -49,7 +49,7 @@ export class RunMark {
     const state = readLastState(lastStateFile(dirname(this.file)), last.pid)
     return `the last run, process ${last.pid} since ${since}, did not stop cleanly: it crashed or was killed, or the `
       + 'machine went down; earlier FATAL lines, and the journal, may show why'
-      + (state === undefined ? '' : `. Its last state: ${state}`)
+      + (state === undefined ? '' : `. Last seen: ${state}`)
   }
 
   /** Marks this run, unless another server has a mark. */

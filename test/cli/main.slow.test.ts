@@ -253,7 +253,7 @@ describe('a server that cannot continue', () => {
         "export function setup(app) { setTimeout(() => { app.logger('feed')('the last words'); process.exit(5) }, 20) }",
     })
     assert.equal((await runLauncher(t, [], { cwd })).status, 5)
-    assert.match(readFileSync(join(cwd, '.logs/svc.log'), 'utf8'), /\[INFO \] \[feed\] the last words\n.*\[ERROR\] \[server\] the process exits with status 5; \d+ MiB of memory; no request was running\n$/)
+    assert.match(readFileSync(join(cwd, '.logs/svc.log'), 'utf8'), /\[INFO \] \[feed\] the last words\n.*\[ERROR\] \[server\] the process exits with status 5; \d+ MiB of memory; no running request\n$/)
   })
 })
 

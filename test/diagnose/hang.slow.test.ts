@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { closeSync, existsSync, openSync, readdirSync, readFileSync, writeFileSync, writeSync } from 'node:fs'
+import { closeSync, existsSync, fstatSync, openSync, readdirSync, readFileSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { applicationFolder } from '../support/application-folder.ts'
+import { freePort } from '../support/free-port.ts'
 import { launch, optionsOfTarget, type Launched, type LaunchOptions } from '../support/launch.ts'
 import { request } from '../support/request.ts'
 import { until } from '../support/until.ts'
@@ -13,17 +14,22 @@ import { execSync } from 'node:child_process'
 export function spin() { while (!fs.existsSync('go')) {} return 'ended' }
 export function pattern() { return String(/^(a+)+$/.test('a'.repeat(40) + 'b')) }
 export function pipe() { return fs.readFileSync('pipe', 'utf8') }
+export function deep(n = 6000) { const all = { n, list: [n] }; if (n > 0) return deep(n - 1) + all.list.length - 1; while (!fs.existsSync('go')) {} return 0 }
+export const deepest = () => String(deep())
+export function fill({ log }) { for (let at = 0; at < 3000; at += 1) log('x'.repeat(100)); return 'filled' }
 export function exit() { process.exit(3) }
 export async function kill() {
   const has = (name) => name.startsWith('last-state') && fs.readFileSync('.cached/' + name, 'latin1').includes('GET /kill')
   while (!fs.readdirSync('.cached').some(has)) await new Promise((resolve) => setTimeout(resolve, 20))
   process.kill(process.pid, 'SIGKILL')
 }`
-const names = ['spin', 'pattern', 'pipe', 'exit', 'kill']
+const names = ['spin', 'deepest', 'fill', 'pattern', 'pipe', 'exit', 'kill']
 const files = {
   'hang.mjs': actions,
   'routes/hang.json': names.map((name) => ({ name, url: `/${name}`, action: `hang.mjs@${name}` })),
 }
+
+const watched = { 'log.format': 'json', 'app.env': 'dev', 'dev.watch': false, 'server.hang_trace_s': 1 }
 
 interface Line {
   readonly level: string
@@ -43,7 +49,7 @@ interface Started extends Launched {
 }
 
 async function start(t: TestContext, config: Readonly<Record<string, unknown>> = {}, options: Partial<LaunchOptions> = {}): Promise<Started> {
-  const { cwd = applicationFolder(files, { 'log.format': 'json', 'app.env': 'dev', 'dev.watch': false, 'server.hang_trace_s': 1, ...config }) } = options
+  const { cwd = applicationFolder(files, { ...watched, ...config }) } = options
   const server = launch(t, [], { ...options, cwd })
   const url = (await server.listening()).replace(/"}$/, '') // From a line of JSON.
   const lines = (): Line[] =>
@@ -128,10 +134,10 @@ for (const processes of [1, 2]) {
       if (processes === 1) {
         assert.equal(await server.ended, 'SIGKILL')
         const next = await start(t, {}, { cwd: server.cwd })
-        assert.ok(next.lines().some(({ message }) => /^the last run.* Its last state: \d+ MiB of memory; running: GET \/kill$/.test(message)))
+        assert.ok(next.lines().some(({ message }) => /^the last run.* Last seen: \d+ MiB of memory; running: GET \/kill$/.test(message)))
       } else {
         const isLogged = ({ message }: Line): boolean =>
-          /^process . ended: by SIGKILL; before: \d+ MiB of memory; running: GET \/kill; restarting$/.test(message)
+          /^process . ended: by SIGKILL; last seen: \d+ MiB of memory; running: GET \/kill; restarting$/.test(message)
         await until(() => server.lines().some(isLogged))
       }
     })
@@ -139,11 +145,62 @@ for (const processes of [1, 2]) {
 }
 
 describe('the watch of the event loop', () => {
+  it('logs a deep stack, and goes on', async (t) => {
+    const server = await start(t)
+    for (const count of [1, 2]) {
+      const asked = ask(`${server.url}/deepest`)
+      const line = (await server.blocked(count)).at(-1)
+      assert.match(line?.message ?? '', /running: GET \/deepest$/)
+      assert.match(line?.error?.stack ?? '', /at deep \(.*hang\.mjs:\d+:\d+\)\n {4}at deep \(/)
+      writeFileSync(join(server.cwd, 'go'), '')
+      assert.equal(await asked, '0')
+      execFileSync('rm', [join(server.cwd, 'go')])
+    }
+  })
+
+  it('logs into the file while nobody reads the console', async (t) => {
+    const fifo = join(applicationFolder(), 'console')
+    execFileSync('mkfifo', [fifo])
+    const console = openSync(fifo, 'r+')
+    t.after(() => closeSync(console))
+    const port = await freePort()
+    const cwd = applicationFolder(files, { ...watched, 'server.port': port })
+    launch(t, [], { cwd, output: console })
+    const url = `http://127.0.0.1:${port}`
+    await until(async () => (await ask(url)) === 'home')
+    assert.equal(await ask(`${url}/fill`), 'filled')
+    for (const count of [1, 2]) {
+      const asked = ask(`${url}/spin`)
+      await until(() => readFileSync(join(cwd, '.logs/svc.log'), 'utf8').split('has been blocked').length > count)
+      writeFileSync(join(cwd, 'go'), '')
+      assert.equal(await asked, 'ended')
+      execFileSync('rm', [join(cwd, 'go')])
+    }
+    assert.doesNotMatch(readFileSync(join(cwd, '.logs/svc.log'), 'utf8'), /watches the event loop has failed/)
+  })
+
+  it('gives its lines a priority and no time in the journal', async (t) => {
+    const journal = join(applicationFolder(), 'journal')
+    const fd = openSync(journal, 'w')
+    t.after(() => closeSync(fd))
+    const { dev, ino } = fstatSync(fd)
+    const port = await freePort()
+    const cwd = applicationFolder(files, { ...watched, 'log.format': 'text', 'server.port': port })
+    launch(t, [], { cwd, output: fd, env: { JOURNAL_STREAM: `${dev}:${ino}` } })
+    const url = `http://127.0.0.1:${port}`
+    await until(async () => (await ask(url)) === 'home')
+    const asked = ask(`${url}/spin`)
+    await until(() => readFileSync(journal, 'utf8').includes('at spin'))
+    writeFileSync(join(cwd, 'go'), '')
+    assert.equal(await asked, 'ended')
+    assert.match(readFileSync(journal, 'utf8'), /^<3>\[ERROR\] \[server\] the event loop has been blocked .*\n<3> +Blocked: .*\n<3> +at spin/m)
+  })
+
   it('runs where a service manager started the server, unless the configuration says otherwise', async (t) => {
     const service = { INVOCATION_ID: 'a', NODE_OPTIONS: '' }
     const hasState = ({ cwd }: Started): boolean => existsSync(join(cwd, '.cached/last-state'))
-    const watched = await start(t, { 'server.hang_trace_s': 'auto' }, { env: service })
-    await until(() => hasState(watched))
+    const ofService = await start(t, { 'server.hang_trace_s': 'auto' }, { env: service })
+    await until(() => hasState(ofService))
     for (const [value, env] of [['auto', {}], [0, service]] as const) {
       const unwatched = await start(t, { 'server.hang_trace_s': value }, { env })
       unwatched.child.kill('SIGTERM')

@@ -39,7 +39,7 @@ describe('the running requests', () => {
 describe('the state of a process', () => {
   it('is a text with memory and requests', () => {
     const rows = [
-      [{ memory: 512 * megabyte, requests: [], others: 0 }, '512 MiB of memory; no request was running'],
+      [{ memory: 512 * megabyte, requests: [], others: 0 }, '512 MiB of memory; no running request'],
       [{ memory: 0, requests: ['GET /a'], others: 0 }, 'running: GET /a'],
       [{ memory: megabyte, requests: ['GET /a', 'PUT /b'], others: 1 }, '1 MiB of memory; running: GET /a, PUT /b and 1 other'],
       [{ memory: megabyte, requests: ['GET /a'], others: 12 }, '1 MiB of memory; running: GET /a and 12 others'],
