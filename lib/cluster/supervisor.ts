@@ -101,7 +101,8 @@ export function createSupervisor(options: SupervisorOptions) {
     slot.failures = now() - slot.startedAt < soonMs ? slot.failures + 1 : 1
     slot.failure = slot.reason ?? (ending.error === undefined ? `it ended ${how}` : how)
     const state = options.lastStateOf?.(worker)
-    const what = `process ${slot.number} ended: ${slot.reason ?? how}${state === undefined ? '' : `; last seen: ${state}`}`
+    const lastSeen = state === undefined ? '' : `; last seen: ${state}`
+    const what = `process ${slot.number} ended: ${slot.reason ?? how}${lastSeen}`
     if (slot.failures >= mostFailures && !slots.some(isHealthy)) {
       return giveUp(`${what}; it did so ${slot.failures} times in a row within ${soonMs / 1000} s of its start`, 1)
     }

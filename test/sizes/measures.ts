@@ -33,7 +33,7 @@ export function measure(checkout: string, loaded?: readonly string[]): Measure[]
     { what: 'files', value: sources.length, limit: 416, budget: 340 },
     { what: 'lines', value: all, limit: 52_900, budget: 41_500 },
     { what: 'percent of the lines that are comments', value: Math.round((100 * sumOf(sources, commentLines)) / all) },
-    { what: 'exported names', value: sumOf(sources, (source) => exportedNames(source).length), limit: 1420, budget: 1150 },
+    { what: 'exported names', value: sumOf(sources, (source) => exportedNames(source).length), limit: 1430, budget: 1150 },
     { what: 'files outside a room', value: sources.filter(({ path }) => !path.includes('/')).length, limit: 4, budget: 4 },
     { what: 'lines of the longest function, nested ones apart', value: Math.max(...functions.map(({ ownLines }) => ownLines)), limit: 100, budget: 80 },
     {
