@@ -25,7 +25,7 @@ function refuseOldNode() {
   const { node } = process.versions
   const [major, minor] = node.split('.').map(Number)
   if (major > 20 || (major === 20 && minor >= 19)) return
-  console.error(`Cannot start svc: Node ${node} is too old: use Node 20.19 or later (docs/operations.md says how)`)
+  console.error(`Cannot start svc: Node ${node} is too old: use Node 20.19 or later (docs/install.md says how)`)
   process.exit(1)
 }
 

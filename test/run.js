@@ -3,7 +3,7 @@
 // ones (`*.slow.test.ts`) and those that need programs besides Node.
 //   --slow       the slow ones alone
 //   --all        every test, those too that need programs of Debian: Chromium, promtool, wrk, nginx, logrotate, systemd's
-//                tools, slowhttptest, GoAccess, Python, iproute2, Redis, HAProxy, Caddy, PostgreSQL, PHP
+//                tools, slowhttptest, GoAccess, Python, iproute2, Redis, HAProxy, Caddy, PostgreSQL, PHP, shellcheck
 //   --alone      one process after the other, for tests that take all of a machine
 //   --dist       the same tests on the compiled `dist/`
 //   --least      the tests of the least server, in a copy without the rooms that an installation may leave out

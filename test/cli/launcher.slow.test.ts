@@ -62,7 +62,7 @@ describe('the launcher', () => {
     for (const old of ['18.20.8', '20.18.1', '12.22.12']) {
       const versions = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${old}' } })`
       const options = ['--import', `data:text/javascript,${encodeURIComponent(versions)}`]
-      const reason = `Node ${old} is too old: use Node 20.19 or later (docs/operations.md says how)`
+      const reason = `Node ${old} is too old: use Node 20.19 or later (docs/install.md says how)`
       assert.deepEqual(run(folder, ['bin/svc.js', 'start'], options), refuses(reason))
     }
   })

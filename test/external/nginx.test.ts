@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { get } from 'node:https'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -15,7 +16,13 @@ import { handshakeText } from '../support/websocket.ts'
 import { clientFrame } from '../websocket/frames.ts'
 import { leavesTokensUncompressed, tokenPage } from './in-front.ts'
 
-const files = { ...waitingApplication, ...tokenPage, 'routes/public/style.css': 'body { color: green }' }
+const files = {
+  ...waitingApplication,
+  ...tokenPage,
+  'routes/id.json': [{ name: 'id', url: '/id', action: 'id.mjs' }],
+  'id.mjs': 'export default ({ id }) => id',
+  'routes/public/style.css': 'body { color: green }',
+}
 
 /** nginx (Debian's package `nginx-light`) with the site of docs/deploy in front of a server, both on ports of their own. */
 async function startSite(t: TestContext): Promise<{ url: string; port: number; proxy: Proxy; service: ServiceManager }> {
@@ -71,6 +78,14 @@ describe('the nginx site', () => {
     await until(() => poll.received().includes('"news"'))
     await until(() => stream.received().includes('data: "news"'))
     await until(() => webSocket.received().includes('HELLO'))
+  })
+
+  it('logs the request id that the server has', async (t) => {
+    const { url, proxy } = await startSite(t)
+    const { body: id } = await ask(`${url}/id`)
+    const log = (): string => readFileSync(join(proxy.folder, 'svc.log'), 'utf8')
+    await until(() => log().includes('/id'))
+    assert.match(log(), new RegExp(`"GET /id HTTP/1\\.1" 200 32 .* ${id} [\\d.]+\n`))
   })
 
   it('answers every request while the server behind it is started anew', async (t) => {

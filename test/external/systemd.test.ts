@@ -74,6 +74,14 @@ describe('the unit', () => {
   })
 })
 
+describe('the script that installs', () => {
+  it('has nothing to complain about for shellcheck, as a script of POSIX sh', () => {
+    const { status, error, stdout } = spawnSync('shellcheck', [join(root, 'docs/deploy/install.sh')], { encoding: 'utf8' })
+    if (error !== undefined) assert.fail(`Cannot run shellcheck: ${error.message}. Install it: apt-get install shellcheck`)
+    assert.deepEqual([status, stdout], [0, ''])
+  })
+})
+
 describe('systemd-notify', () => {
   it('brings what the server tells to the socket of the service manager', async (t) => {
     const { path, messages } = await notifySocket(t)

@@ -1,7 +1,7 @@
 /**
- * A Debian 12 that is booted by its own systemd, as process 1 of a container (systemd-nspawn): a machine to install the
+ * A Debian or Ubuntu that is booted by its own systemd, as process 1 of a container (systemd-nspawn): a machine to install the
  * server on. Its network has nothing but a loopback address. Needs root, and Debian's packages `mmdebstrap`,
- * `systemd-container` and `wrk`.
+ * `systemd-container` and `wrk`; for Ubuntu its keys, `ubuntu-archive-keyring`.
  *
  * Surprise: commands enter through nsenter(1), so that the machine outside may have another first process than systemd.
  */
@@ -27,6 +27,9 @@ export interface Machine {
   stop(): Promise<void>
 }
 
+export const suites = ['bookworm', 'trixie', 'noble'] as const
+export type Suite = (typeof suites)[number]
+
 const packages = ['systemd-sysv', 'dbus', 'libnss-systemd', 'libnss-myhostname', 'sudo', 'curl', 'logrotate', 'procps', 'ca-certificates']
 const makeUser = 'chroot "$1" useradd -m -s /bin/bash admin && echo "admin ALL=(ALL) NOPASSWD: ALL" >"$1/etc/sudoers.d/admin"'
 const bootLimitMs = 300_000
@@ -34,11 +37,13 @@ const bootLimitMs = 300_000
 /**
  * Makes the root of a machine, unless the folder is there already, and boots a copy of it.
  * @param folder the root; kept, so that the next machine need not be made again
+ * @param suite what to make it from: `bookworm` (Debian 12), `trixie` (13, with its Node) or `noble` (Ubuntu 24.04)
  * @param files files of this machine that are there too, read-only: their places there, and here
  */
-export async function bootDebian(folder: string, files: Readonly<Record<string, string>>): Promise<Machine> {
+export async function bootDebian(folder: string, suite: Suite, files: Readonly<Record<string, string>>): Promise<Machine> {
   if (!existsSync(folder)) {
-    must('mmdebstrap', ['--variant=minbase', `--include=${packages.join()}`, `--customize-hook=${makeUser}`, 'bookworm', folder])
+    const include = [...packages, suite === 'trixie' ? 'nodejs' : 'libstdc++6']
+    must('mmdebstrap', ['--variant=minbase', `--include=${include.join()}`, `--customize-hook=${makeUser}`, suite, folder])
   }
   const binds = Object.entries(files).map(([there, here]) => `--bind-ro=${here}:${there}`)
   const flags = ['--quiet', '--boot', '--ephemeral', '--register=no', '--keep-unit', '--private-network', '--machine=svc-machine']

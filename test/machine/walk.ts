@@ -1,5 +1,5 @@
 /**
- * `node test/run.js --exec test/machine/walk.ts [FOLDER]`: walks through docs/operations.md on a Debian that systemd has booted. FOLDER keeps the root
+ * `node test/run.js --exec test/machine/walk.ts [FOLDER]`: walks through docs/install.md, step by step, and docs/operations.md on a Debian 12 that systemd has booted. FOLDER keeps the root
  * of that Debian for the next time. See debian.ts for what it needs.
  *
  * Surprise: the Node of the machine is the one that runs this, since nothing is fetched from nodejs.org.
@@ -68,7 +68,7 @@ const steps: readonly (readonly [string, () => Promise<void>])[] = [
     await machine.run(rights.join(''))
     await page('The secret')
     await page('Units')
-    await page('First sign-in', 'admin\ncorrect horse\ncorrect horse\n')
+    await machine.run(blocksBelow('First sign-in', 'sh')[0] ?? '', 'admin\ncorrect horse\ncorrect horse\n')
   }],
 
   ['starts: `systemctl enable --now` returns when it listens, with the key from the credential', async () => {
@@ -167,7 +167,7 @@ const steps: readonly (readonly [string, () => Promise<void>])[] = [
 
   ['upgrades and rolls back', async () => {
     await page('Upgrading the server')
-    assert.match(await machine.run('readlink -f /opt/svc/current'), /0\.2\.0$/m)
+    assert.match(await machine.run('readlink -f /opt/svc/current'), /0\.10\.0$/m)
     await page('Rolling back')
     assert.match(await ask('/svc-ping'), /"ok"/)
   }],
@@ -200,7 +200,7 @@ function boot(): Promise<Machine> {
   const packed = spawnSync('npm', ['pack', '--pack-destination', folder], { cwd: fileURLToPath(root), encoding: 'utf8' })
   assert.equal(packed.status, 0, packed.stderr)
   const archive = join(folder, `svc-${version}.tgz`)
-  return bootDebian(process.argv[2] ?? join(folder, 'root'), {
+  return bootDebian(process.argv[2] ?? join(folder, 'root'), 'bookworm', {
     '/usr/local/bin/node': process.execPath,
     [`/home/admin/svc-${version}.tgz`]: archive,
     '/home/admin/svc-0.10.0.tgz': archive,

@@ -13,6 +13,8 @@ import { temporaryFolder } from './temporary-folder.ts'
 export interface Proxy {
   readonly url: string
   readonly port: number
+  /** Where its logs are, those that the file of docs/deploy names. */
+  readonly folder: string
   /** Its process id. */
   readonly pid: number
   /** Throws with its output if it logged a problem or has ended. */
@@ -53,6 +55,7 @@ export async function startNginxSite(t: Pick<TestContext, 'after'>, text: string
   const { folder, port, plainPort, cert, key } = places
   const site = text
     .replaceAll(/^ *listen \[::\].*\n/gm, '')
+    .replaceAll('/var/log/nginx/', `${folder}/`)
     .replace('listen 443 ', `listen 127.0.0.1:${port} `)
     .replace('listen 80;', `listen 127.0.0.1:${plainPort};`)
     .replace(/ssl_certificate +\S+;/, `ssl_certificate ${cert};`)
@@ -115,7 +118,7 @@ function tryConfiguration(program: string, args: readonly string[], debianPackag
   if (status !== 0 || /\[(?:warn|WARNING|ALERT)\]/.test(said)) throw new Error(`${program} refuses its configuration:\n${said}`)
 }
 
-function run(t: Pick<TestContext, 'after'>, program: string, args: readonly string[], { port }: Places): Proxy {
+function run(t: Pick<TestContext, 'after'>, program: string, args: readonly string[], { port, folder }: Places): Proxy {
   const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'] })
   let complaints = ''
   child.stderr.setEncoding('utf8').on('data', (piece: string) => (complaints += piece))
@@ -125,5 +128,5 @@ function run(t: Pick<TestContext, 'after'>, program: string, args: readonly stri
     const told = complaints.replace(/^\{"level":"info".*\n/gm, '') // Caddy says which file it reads, whatever its log is told.
     if (child.exitCode !== null || told !== '') throw new Error(`${program}: ${told || 'it ended'}`)
   }
-  return { url: `https://127.0.0.1:${port}`, port, pid: child.pid ?? 0, check }
+  return { url: `https://127.0.0.1:${port}`, port, folder, pid: child.pid ?? 0, check }
 }

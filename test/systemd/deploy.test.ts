@@ -6,10 +6,11 @@ import { readPage, root } from '../support/markdown.ts'
 
 const read = (name: string): string => readFileSync(new URL(`docs/deploy/${name}`, root), 'utf8')
 const unit = read('svc.service')
-const operations = readPage('docs/operations.md')
-const text = operations.prose + operations.blocks.map((block) => block.text).join('\n')
+const pages = ['docs/install.md', 'docs/operations.md'].map(readPage)
+const blocks = pages.flatMap((page) => page.blocks)
+const text = [...pages.map((page) => page.prose), ...blocks.map((block) => block.text)].join('\n')
 /** The configuration that the page tells the reader to write. */
-const documented = operations.blocks.map((block) => block.text).find((block) => block.includes('"max_files"')) ?? ''
+const documented = blocks.map((block) => block.text).find((block) => block.includes('"max_files"')) ?? ''
 
 /** The values of a setting of the unit. */
 function settings(name: string, of = unit): string[] {
@@ -17,10 +18,16 @@ function settings(name: string, of = unit): string[] {
 }
 
 describe('the files in docs/deploy', () => {
-  it('are exactly those named in docs/operations.md', () => {
+  it('are exactly those named in docs/install.md and docs/operations.md', () => {
     const files = readdirSync(new URL('docs/deploy/', root)).sort()
-    const named = new Set([...text.matchAll(/\bsvc(?:\.(?:service|socket|sysusers|logrotate|nginx|rules\.yml|rules\.test\.yml|dashboard\.json)|-nodes\.(?:nginx|haproxy))\b/g)].map(([name]) => name))
+    const units = /\bsvc\.(?:service|socket|sysusers|logrotate|nginx|rules\.yml|rules\.test\.yml|dashboard\.json)\b/g
+    const others = /\bsvc-nodes\.(?:nginx|haproxy)\b|(?<=deploy\/)(?:acme|install\.sh|svc\.json)\b/g
+    const named = new Set([units, others].flatMap((pattern) => text.match(pattern) ?? []))
     assert.deepEqual([...named].sort(), files)
+  })
+
+  it('have the settings that the page tells the reader to write', () => {
+    assert.equal(documented, read('svc.json'))
   })
 
   it('agree with each other and with the configuration on paths', () => {
