@@ -6,7 +6,7 @@
 import { endsWithin } from '../base/deadline.ts'
 import { sumOfGroups, type ErrorGroup } from '../log/error-groups.ts'
 import { keptLines } from '../log/recent-lines.ts'
-import { TotalRows } from '../metrics/app-readings.ts'
+import { identityOf, TotalRows } from '../metrics/app-readings.ts'
 import { createHistory, createSampler } from '../metrics/history.ts'
 import { summaryOf, type ThisProcess, type Since, type Summary } from '../metrics/processes.ts'
 import { boundRoutes, sumOf, withoutEventLoop, withoutGauges } from '../metrics/reading.ts'
@@ -75,7 +75,24 @@ export function createReadingsHost({ thisProcess, count, report }: ReadingsHostO
     }
   }
 
-  const askChanges = () => ask(async ({ takeChanges }, known) => known.take(await takeChanges()))
+  async function askChanges(): Promise<ReadonlyMap<KnownProcess, void>> {
+    const answered = await ask(async ({ takeChanges }, known) => known.take(await takeChanges()))
+    dropRemovedMetrics()
+    return answered
+  }
+
+  /** Drops metrics of the application that no worker has anymore. While a worker is missing, it may still have them. */
+  function dropRemovedMetrics(): void {
+    const readings = [...workers].flatMap((known) => known.read('start') ?? [])
+    if (readings.length < Math.max(count, workers.size)) return
+    const living = new Set(readings.flatMap(({ appMetrics }) => appMetrics.map(identityOf)))
+    rows.keep(living)
+    for (const since of ['start', 'window'] as const) {
+      const reading = ended[since]
+      if (reading === undefined) continue
+      ended[since] = { ...reading, appMetrics: reading.appMetrics.filter((metric) => living.has(identityOf(metric))) }
+    }
+  }
 
   function boundRows(reading: Reading): Reading {
     return { ...reading, appMetrics: rows.bound(reading.appMetrics) }
