@@ -6,6 +6,7 @@
 import { endsWithin } from '../base/deadline.ts'
 import { sumOfGroups, type ErrorGroup } from '../log/error-groups.ts'
 import { keptLines } from '../log/recent-lines.ts'
+import { identityOf, TotalRows } from '../metrics/app-readings.ts'
 import { createHistory, createSampler } from '../metrics/history.ts'
 import { summaryOf, type ThisProcess, type Since, type Summary } from '../metrics/processes.ts'
 import { boundRoutes, sumOf, withoutEventLoop, withoutGauges } from '../metrics/reading.ts'
@@ -34,6 +35,7 @@ export function createReadingsHost({ thisProcess, count, report }: ReadingsHostO
   /** The sums of the workers that ended. Requests that a worker had not reported are lost. */
   const ended: Partial<Record<Since, Reading>> = {}
   let endedCount = 0
+  const rows = new TotalRows()
   /** The workers that have not answered in time; removed when they do. */
   const late = new Set<KnownProcess>()
 
@@ -73,7 +75,28 @@ export function createReadingsHost({ thisProcess, count, report }: ReadingsHostO
     }
   }
 
-  const askChanges = () => ask(async ({ takeChanges }, known) => known.take(await takeChanges()))
+  async function askChanges(): Promise<ReadonlyMap<KnownProcess, void>> {
+    const answered = await ask(async ({ takeChanges }, known) => known.take(await takeChanges()))
+    dropRemovedMetrics()
+    return answered
+  }
+
+  /** Drops metrics of the application that no worker has anymore. While a worker is missing, it may still have them. */
+  function dropRemovedMetrics(): void {
+    const readings = [...workers].flatMap((known) => known.read('start') ?? [])
+    if (readings.length < Math.max(count, workers.size)) return
+    const living = new Set(readings.flatMap(({ appMetrics }) => appMetrics.map(identityOf)))
+    rows.keep(living)
+    for (const since of ['start', 'window'] as const) {
+      const reading = ended[since]
+      if (reading === undefined) continue
+      ended[since] = { ...reading, appMetrics: reading.appMetrics.filter((metric) => living.has(identityOf(metric))) }
+    }
+  }
+
+  function boundRows(reading: Reading): Reading {
+    return { ...reading, appMetrics: rows.bound(reading.appMetrics) }
+  }
 
   async function read(since: Since): Promise<ServerReading> {
     const answered = await askChanges()
@@ -92,7 +115,7 @@ export function createReadingsHost({ thisProcess, count, report }: ReadingsHostO
     const processes = [{ id: 'primary', pid: process.pid, responding: true, reading: ofPrimary }, ...ofWorkers]
     return {
       pid: process.pid,
-      total: total(ofPrimary, [...ofWorkers.map(({ reading }) => reading), ended[since]]),
+      total: boundRows(total(ofPrimary, [...ofWorkers.map(({ reading }) => reading), ended[since]])),
       parts: {
         processes: processes.map((each) => ({ ...each, reading: withoutRoutes(each.reading) })),
         ended: { count: endedCount, reading: withoutRoutes(ended[since]) },
@@ -142,7 +165,7 @@ export function createReadingsHost({ thisProcess, count, report }: ReadingsHostO
           const reading = known.read(since)
           if (reading === undefined) continue
           const last = withoutGauges(reading)
-          ended[since] = boundRoutes(ended[since] === undefined ? last : sumOf([ended[since], last]))
+          ended[since] = boundRows(boundRoutes(ended[since] === undefined ? last : sumOf([ended[since], last])))
         }
       })
     },

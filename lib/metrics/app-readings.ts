@@ -26,7 +26,7 @@ export function sumOfAppMetrics(lists: readonly (readonly AppMetricReading[])[])
     const known = byName.get(name)
     if (known === undefined) byName.set(name, metric)
     else if (known.kind === kind && known.labels.join() === labels.join()) {
-      byName.set(name, { ...known, value: bounded(add(known.value, metric.value, name) as Labelled, labels) })
+      byName.set(name, { ...known, value: add(known.value, metric.value, name) as Labelled })
     }
   }
   return [...byName.values()]
@@ -48,14 +48,36 @@ export function subtractAppMetrics(
   })
 }
 
-/** Counts all rows past the limit under `other`. */
-function bounded(value: Labelled, labels: readonly string[]): Labelled {
-  const rows = Object.entries(value)
-  if (rows.length <= maxRows + 1) return value
-  const other = overflowOf(labels)
-  const kept = Object.fromEntries(rows.filter(([row]) => row !== other).slice(0, maxRows))
-  const rest = rows.reduce((sum, [row, count]) => sum + (row in kept ? 0 : count), 0)
-  return { ...kept, [other]: rest }
+/** The rows of totals. Of a metric the first 100 that occur stay, in whichever order later totals have them. */
+export class TotalRows {
+  readonly #byMetric = new Map<string, Set<string>>()
+
+  /** Counts all other rows under `other`. */
+  bound(metrics: readonly AppMetricReading[]): AppMetricReading[] {
+    return metrics.map((metric) => {
+      const key = identityOf(metric)
+      const rows = this.#byMetric.get(key) ?? new Set<string>()
+      this.#byMetric.set(key, rows)
+      const other = overflowOf(metric.labels)
+      const value: Record<string, number> = {}
+      for (const [row, count] of Object.entries(metric.value)) {
+        if (row !== other && rows.size < maxRows) rows.add(row)
+        const shown = rows.has(row) ? row : other
+        value[shown] = (value[shown] ?? 0) + count
+      }
+      return { ...metric, value }
+    })
+  }
+
+  /** Forgets all metrics but these. */
+  keep(identities: ReadonlySet<string>): void {
+    for (const key of this.#byMetric.keys()) if (!identities.has(key)) this.#byMetric.delete(key)
+  }
+}
+
+/** Returns the name, kind and labels of a metric in one text. */
+export function identityOf({ name, kind, labels }: AppMetricReading): string {
+  return `${kind} ${name} ${labels.join()}`
 }
 
 /** Returns the labels under which further combinations count. */

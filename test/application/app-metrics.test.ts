@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { AppMetrics } from '../../lib/application/app-metrics.ts'
-import { subtractAppMetrics, sumOfAppMetrics } from '../../lib/metrics/app-readings.ts'
+import { subtractAppMetrics, sumOfAppMetrics, TotalRows } from '../../lib/metrics/app-readings.ts'
 import type { Scope } from '../../lib/modules/registrations.ts'
 
 function make() {
@@ -126,11 +126,15 @@ describe('the metrics of an application', () => {
       else app.gauge('odd', 'Odd.', () => 7)
       return metrics.read()
     })
-    const [seen, ...others] = sumOfAppMetrics(lists)
+    const rows = new TotalRows()
+    const [seen, ...others] = rows.bound(sumOfAppMetrics(lists))
     assert.deepEqual(others.map(({ name, value }) => [name, value['']]), [['app_same_total', 6], ['app_size', 6], ['app_odd', 1]])
     const counts = Object.values(seen?.value ?? {})
     assert.deepEqual([counts.length, counts.reduce((sum, count) => sum + count, 0)], [101, 180])
     assert.equal(seen?.value['id="other"'], 40)
+    const [later] = rows.bound(sumOfAppMetrics(lists.reverse()))
+    const sorted = (value = {}): string[] => Object.keys(value).sort()
+    assert.deepEqual(sorted(later?.value), sorted(seen?.value))
   })
 
   it('count since the window began', () => {

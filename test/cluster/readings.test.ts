@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { statusOf, type Status } from '../../lib/panel/status.ts'
 import { Peer } from '../../lib/cluster/peer.ts'
+import type { AppMetricReading } from '../../lib/metrics/app-readings.ts'
 import { renderPrometheus } from '../../lib/metrics/prometheus.ts'
 import { primaryLine, startCluster, turns, type Worker } from './readings-cluster.ts'
 import { code } from '../metrics/sources.ts'
@@ -329,6 +330,53 @@ describe('the readings of several processes', () => {
     await second.end()
     assert.deepEqual([await sampleBy(first, 'app_a'), await sampleBy(first, 'app_b')], [6, 3])
     assert.ok((await sampleBy(first, 'process_cpu_seconds_total')) >= cpu)
+  })
+
+  it('drops a metric of the application that no process has anymore, but not while one is missing', async (t) => {
+    const { host, workers, start } = startCluster(t, 2)
+    const [first, second] = workers as [Worker, Worker]
+    const old = { name: 'app_old', kind: 'counter', help: 'O.', labels: [], value: { '': 4 } } as const
+    const renamed = { ...old, name: 'app_new', value: { '': 1 } } as const
+    const namesOf = async (worker: Worker): Promise<unknown> => {
+      const { total, parts } = await worker.processes.read('start')
+      return [total, parts?.ended.reading].map((reading) => reading?.appMetrics.map(({ name }) => name))
+    }
+    for (const { parts } of workers) parts.appMetrics = [old]
+    await second.end()
+    first.parts.appMetrics = [renamed]
+    assert.deepEqual(await namesOf(first), [['app_new', 'app_old'], ['app_old']])
+    const third = start('2')
+    third.parts.appMetrics = [old]
+    assert.equal(await sampleBy(first, 'app_old'), 8)
+    third.parts.appMetrics = [renamed]
+    await host.summary()
+    assert.deepEqual(await namesOf(first), [['app_new'], []])
+    third.parts.appMetrics = [{ ...renamed, labels: ['l'], value: { 'l="x"': 1 } }]
+    assert.equal(await sampleBy(first, 'app_new'), 1)
+  })
+
+  it('keeps the same 100 rows of a metric, whichever processes end', async (t) => {
+    const { workers, start } = startCluster(t, 2)
+    const [first, second] = workers as [Worker, Worker]
+    const metricOf = (of: number): AppMetricReading => {
+      const rows = Array.from({ length: 60 }, (_, at) => [`id="${of}.${at}"`, 1] as const)
+      return { name: 'app_seen', kind: 'counter', help: 'S.', labels: ['id'], value: Object.fromEntries(rows) }
+    }
+    const seen = async (worker: Worker): Promise<[names: string[], sum: number, other: number | undefined]> => {
+      const { value = {} } = (await worker.processes.read('start')).total.appMetrics[0] ?? {}
+      return [Object.keys(value).sort(), Object.values(value).reduce((a, b) => a + b), value['id="other"']]
+    }
+    first.parts.appMetrics = [metricOf(1)]
+    second.parts.appMetrics = [metricOf(2)]
+    const [names, ...counts] = await seen(second)
+    assert.deepEqual([names.length, ...counts], [101, 120, 20])
+    await first.end()
+    const third = start('1')
+    third.parts.appMetrics = [metricOf(3)]
+    assert.deepEqual(await seen(second), [names, 180, 80])
+    await second.end()
+    start('2').parts.appMetrics = [metricOf(2)]
+    assert.deepEqual(await seen(third), [names, 240, 100])
   })
 
   it('reports the last reload as refused when one process refused it', async (t) => {
