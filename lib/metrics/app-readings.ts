@@ -68,10 +68,15 @@ export class TotalRows {
       return { ...metric, value }
     })
   }
+
+  /** Forgets all metrics but these. */
+  keep(identities: ReadonlySet<string>): void {
+    for (const key of this.#byMetric.keys()) if (!identities.has(key)) this.#byMetric.delete(key)
+  }
 }
 
 /** Returns the name, kind and labels of a metric in one text. */
-function identityOf({ name, kind, labels }: AppMetricReading): string {
+export function identityOf({ name, kind, labels }: AppMetricReading): string {
   return `${kind} ${name} ${labels.join()}`
 }
 

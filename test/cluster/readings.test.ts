@@ -332,6 +332,29 @@ describe('the readings of several processes', () => {
     assert.ok((await sampleBy(first, 'process_cpu_seconds_total')) >= cpu)
   })
 
+  it('drops a metric of the application that no process has anymore, but not while one is missing', async (t) => {
+    const { host, workers, start } = startCluster(t, 2)
+    const [first, second] = workers as [Worker, Worker]
+    const old = { name: 'app_old', kind: 'counter', help: 'O.', labels: [], value: { '': 4 } } as const
+    const renamed = { ...old, name: 'app_new', value: { '': 1 } } as const
+    const namesOf = async (worker: Worker): Promise<unknown> => {
+      const { total, parts } = await worker.processes.read('start')
+      return [total, parts?.ended.reading].map((reading) => reading?.appMetrics.map(({ name }) => name))
+    }
+    for (const { parts } of workers) parts.appMetrics = [old]
+    await second.end()
+    first.parts.appMetrics = [renamed]
+    assert.deepEqual(await namesOf(first), [['app_new', 'app_old'], ['app_old']])
+    const third = start('2')
+    third.parts.appMetrics = [old]
+    assert.equal(await sampleBy(first, 'app_old'), 8)
+    third.parts.appMetrics = [renamed]
+    await host.summary()
+    assert.deepEqual(await namesOf(first), [['app_new'], []])
+    third.parts.appMetrics = [{ ...renamed, labels: ['l'], value: { 'l="x"': 1 } }]
+    assert.equal(await sampleBy(first, 'app_new'), 1)
+  })
+
   it('keeps the same 100 rows of a metric, whichever processes end', async (t) => {
     const { workers, start } = startCluster(t, 2)
     const [first, second] = workers as [Worker, Worker]
