@@ -1,10 +1,10 @@
 /**
- * Profiles of the process that gets the request: a page, and with a query the profile as a file for DevTools.
+ * Profiles of the process that gets the request: a page, and with `seconds` or `kind` a file for DevTools.
  */
 import type { CoreContext } from '../http/context.ts'
 import { BodyReply, jsonType, type Reply } from '../http/reply.ts'
 import type { AdminPort } from './admin-port.ts'
-import { refuse } from './json-body.ts'
+import { readObject, refuse } from './json-body.ts'
 import { ofRoom, panelPage, type PagePort } from './page.ts'
 
 /** The part of the panel's port that the profiles use. */
@@ -17,15 +17,14 @@ const maxSeconds = 60
 export function createProfiles(port: ProfilePort) {
   const { number } = port.process
 
-  async function take(ctx: CoreContext): Promise<Reply> {
-    const kind = ctx.query.get('kind') ?? 'cpu'
-    const given = ctx.query.get('seconds') ?? String(defaultSeconds)
-    const seconds = /^\d{1,2}$/.test(given) ? Number(given) : 0
+  async function take(ctx: CoreContext, members: Readonly<Record<string, unknown>>): Promise<Reply> {
+    const { kind = 'cpu', seconds = defaultSeconds } = members
     if (kind !== 'cpu' && kind !== 'heap') {
       return refuse(ctx, 400, `kind must be cpu or heap: it is ${JSON.stringify(kind)}`)
     }
-    if (seconds < 1 || seconds > maxSeconds) {
-      return refuse(ctx, 400, `seconds must be a whole number from 1 to ${maxSeconds}: it is ${JSON.stringify(given)}`)
+    if (typeof seconds !== 'number' || !Number.isInteger(seconds) || seconds < 1 || seconds > maxSeconds) {
+      const rule = `seconds must be a whole number from 1 to ${maxSeconds}`
+      return refuse(ctx, 400, `${rule}: it is ${JSON.stringify(seconds)}`)
     }
     const { signal } = ctx
     const profiler = await ofRoom(port.profiler())
@@ -45,9 +44,10 @@ export function createProfiles(port: ProfilePort) {
   }
 
   return {
-    /** With a query, takes a profile; else the page. */
+    /** With `seconds` or `kind`, takes a profile; else the page. The guard takes any query for a change. */
     async 'svc.profile'(ctx: CoreContext): Promise<Reply> {
-      if (ctx.rawQuery.length > 1) return take(ctx)
+      const members = membersOfQuery(ctx)
+      if (Object.keys(members).length > 0) return take(ctx, members)
       const { problem } = await ofRoom(port.profiler())
       return panelPage(ctx, port, 'profile.html', {
         title: 'Profile',
@@ -58,7 +58,19 @@ export function createProfiles(port: ProfilePort) {
       })
     },
 
-    /** Takes a profile. */
-    'svc.profile.take': take,
+    /** Takes `{seconds?, kind?}`; a query has the members that are not in the body. */
+    async 'svc.profile.take'(ctx: CoreContext): Promise<Reply> {
+      const members = membersOfQuery(ctx)
+      if ((await ctx.readBytes()).length === 0) return take(ctx, members)
+      const body = await readObject(ctx)
+      return 'refusal' in body ? body.refusal : take(ctx, { ...members, ...body.value })
+    },
   }
+}
+
+/** Returns `seconds` and `kind`, those that the query has. */
+function membersOfQuery({ query }: CoreContext): Record<string, unknown> {
+  const [kind, seconds] = [query.get('kind'), query.get('seconds')]
+  const number = seconds !== null && /^\d{1,15}$/.test(seconds) ? Number(seconds) : seconds
+  return { ...(kind !== null && { kind }), ...(seconds !== null && { seconds: number }) }
 }

@@ -38,7 +38,7 @@ const maxTextLength = 500
 const keptSeconds = 60
 /** Members that are not strings. */
 const flags = new Set(['persist', 'enabled'])
-const numbers = new Set(['ttl', 'body_limit_kb', 'request_timeout_s'])
+const numbers = new Set(['ttl', 'body_limit_kb', 'request_timeout_s', 'seconds'])
 
 const deletedText = ({ name }: Readonly<Record<string, unknown>>): string =>
   `Route ${String(name)} deleted. If a route file has it, the next reload brings it back.`

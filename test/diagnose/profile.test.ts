@@ -111,11 +111,51 @@ describe('profiles', () => {
     const wrong = ['0', '61', '3600', '-1', '1.5', '1e1', '', 'ten', '0x10', '%00', '999999999999999999999']
     for (const seconds of wrong) {
       const { status, json } = await server.askSignedIn(`/svc-profile?seconds=${seconds}`)
-      const error = `seconds must be a whole number from 1 to 60: it is ${JSON.stringify(decodeURIComponent(seconds))}`
+      const value = /^\d{1,15}$/.test(seconds) ? seconds : JSON.stringify(decodeURIComponent(seconds))
+      const error = `seconds must be a whole number from 1 to 60: it is ${value}`
       assert.deepEqual([status, json()], [400, { ok: false, error }])
     }
     const { status, json } = await server.askSignedIn('/svc-profile?kind=CPU')
     assert.deepEqual([status, json()], [400, { ok: false, error: 'kind must be cpu or heap: it is "CPU"' }])
+    assert.ok(server.lines().every((line) => !line.includes('profile')))
+  })
+
+  it('are taken by the members of a body, over those of the query', async (t) => {
+    const server = await startPanel(t)
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+    const seconds = (value: string): string => `seconds must be a whole number from 1 to 60: it is ${value}`
+    const refused: readonly (readonly [body: string, error: string | RegExp])[] = [
+      ['{"seconds":61}', seconds('61')],
+      ['{"seconds":"1"}', seconds('"1"')],
+      ['{"seconds":null}', seconds('null')],
+      ['{"seconds":1.5,"kind":"heap"}', seconds('1.5')],
+      ['{"kind":["heap"]}', 'kind must be cpu or heap: it is ["heap"]'],
+      ['page=1&seconds=ten', seconds('"ten"')],
+      ['page=1&seconds=61&kind=heap', seconds('61')],
+      ['[]', 'The body must be a JSON object'],
+      ['seconds=1', /JSON/],
+    ]
+    for (const [body, error] of refused) {
+      const answer = await server.askSignedIn('/svc-profile?seconds=1', { method: 'POST', body, headers })
+      assert.equal(answer.status, 400, body)
+      const said = (answer.json() as { error: string }).error
+      if (typeof error === 'string') assert.equal(said, error)
+      else assert.match(said, error)
+    }
+    assert.ok(server.lines().every((line) => !line.includes('profile')))
+    for (const body of ['{"seconds":1,"kind":"heap"}', 'page=1&seconds=1&kind=heap']) {
+      const { status, headers: sent } = await server.askSignedIn('/svc-profile?seconds=60', { method: 'POST', body, headers })
+      assert.equal(status, 200, body)
+      assert.match(String(sent['content-disposition']), /"heap-process-1-/)
+    }
+  })
+
+  it('are not taken by a query without seconds and kind', async (t) => {
+    const server = await startPanel(t)
+    for (const query of ['?', '?x', '?format=json', '?Seconds=1']) {
+      const { status, headers } = await server.askSignedIn(`/svc-profile${query}`)
+      assert.deepEqual([status, headers['content-type']], [200, 'text/html; charset=utf-8'], query)
+    }
     assert.ok(server.lines().every((line) => !line.includes('profile')))
   })
 
