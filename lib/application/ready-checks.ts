@@ -15,14 +15,16 @@ export interface FailedCheck {
   readonly reason: string
 }
 
-/** A check; `pending` is its last call while that has not ended. */
+/** A check; `pending` is its last call while that has not ended, and when it began. */
 interface Check {
   readonly run: () => unknown
-  pending: Promise<unknown> | undefined
+  pending: { readonly call: Promise<unknown>; readonly sinceMs: number } | undefined
 }
 
 /** The longest time for a check, in milliseconds. */
 const timeoutMs = 2000
+/** The age of a call, in milliseconds, from which it counts as lost: the check is called again. */
+const lostMs = 30_000
 /** The age of the results, in milliseconds, from which reading them runs the checks again. */
 const freshMs = 4000
 
@@ -35,7 +37,7 @@ export class ReadyChecks {
   #running: Promise<readonly FailedCheck[]> | undefined
   #ranAtMs = -Infinity
 
-  /** @param log receives a line when checks begin or cease to fail */
+  /** @param log receives a line when checks begin or cease to fail, or fail for another reason */
   constructor({ warn, info }: Pick<ModuleLogger, 'warn' | 'info'>) {
     this.#fails = new RateLimited(warn, 1000)
     this.#passes = new RateLimited(info, 1000)
@@ -76,10 +78,10 @@ export class ReadyChecks {
 
   #finish(failed: readonly FailedCheck[]): readonly FailedCheck[] {
     this.#ranAtMs = performance.now()
-    const [before, now] = [this.#failed, failed].map((list) => list.map(({ name }) => name).join())
+    const isSame = JSON.stringify(this.#failed) === JSON.stringify(failed)
     this.#failed = failed
-    if (before === now) return failed
-    if (now === '') this.#passes.say('all readiness checks pass')
+    if (isSame) return failed
+    if (failed.length === 0) this.#passes.say('all readiness checks pass')
     else this.#fails.say(this.warnings().join('; '))
     return failed
   }
@@ -87,12 +89,23 @@ export class ReadyChecks {
 
 async function failureOf(name: string, check: Check): Promise<FailedCheck[]> {
   const failed = (reason: string): FailedCheck[] => [{ name, reason }]
-  // A check that still runs is not called again.
-  const call = (check.pending ??= (async () => check.run())().finally(() => (check.pending = undefined)))
+  const call = callOf(check)
   try {
     if (!(await endsWithin(timeoutMs, call))) return failed(`it took more than ${timeoutMs / 1000} s`)
     return (await call) === false ? failed('it returned false') : []
   } catch (error) {
     return failed(reasonOf(error))
   }
+}
+
+/** Calls a check, unless its last call still runs and is not lost. */
+function callOf(check: Check): Promise<unknown> {
+  const now = performance.now()
+  if (check.pending !== undefined && now - check.pending.sinceMs <= lostMs) return check.pending.call
+  const call = (async () => check.run())().finally(() => {
+    if (check.pending === pending) check.pending = undefined
+  })
+  const pending = { call, sinceMs: now }
+  check.pending = pending
+  return call
 }

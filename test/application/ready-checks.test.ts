@@ -61,6 +61,49 @@ describe('readiness checks', () => {
     assert.deepEqual([await third, calls], [[], 2])
   })
 
+  it('are called again after 30 s when a call never ends, whatever that does later', async (t) => {
+    const { checks, scope } = make(t)
+    let now = 0
+    t.mock.method(performance, 'now', () => now)
+    const ends: ((value: boolean) => void)[] = []
+    checks.add(scope, 'lost', () => new Promise((resolve) => void ends.push(resolve)))
+    const runAt = async (ms: number): Promise<readonly [calls: number, reason: string | undefined]> => {
+      now = ms
+      const ran = checks.run()
+      await setImmediate()
+      t.mock.timers.tick(2000)
+      return [ends.length, (await ran)[0]?.reason]
+    }
+    const slow = 'it took more than 2 s'
+    assert.deepEqual(await runAt(0), [1, slow])
+    assert.deepEqual(await runAt(30_000), [1, slow])
+    assert.deepEqual(await runAt(30_001), [2, slow])
+    ends[0]?.(true)
+    assert.deepEqual(await runAt(40_000), [2, slow], 'the first call no longer counts')
+    ends[1]?.(true)
+    await setImmediate()
+    const last = checks.run()
+    ends[2]?.(true)
+    assert.deepEqual([await last, ends.length], [[], 3])
+  })
+
+  it('are logged when the reason changes, at most once a second', async (t) => {
+    const { checks, said, scope } = make(t)
+    let now = 0
+    t.mock.method(performance, 'now', () => now)
+    let reason = ''
+    checks.add(scope, 'database', () => {
+      throw new Error(reason)
+    })
+    for (const [at, text] of [[0, 'refused'], [2000, 'refused'], [4000, 'no host'], [4500, 'late'], [6000, 'refused']] as const) {
+      now = at
+      reason = text
+      await checks.run()
+    }
+    const line = 'not ready: the check database fails:'
+    assert.deepEqual(said, [`${line} refused`, `${line} no host`, `${line} refused (and 1 more since the last such line)`])
+  })
+
   it('are those of the module in use during a reload', async (t) => {
     const { checks, scope } = make(t)
     checks.add(scope, 'database', () => true)
