@@ -9,7 +9,7 @@ import { keptLines } from '../log/recent-lines.ts'
 import { identityOf, TotalRows } from '../metrics/app-readings.ts'
 import { createHistory, createSampler } from '../metrics/history.ts'
 import { summaryOf, type ThisProcess, type Since, type Summary } from '../metrics/processes.ts'
-import { boundRoutes, sumOf, withoutEventLoop, withoutGauges } from '../metrics/reading.ts'
+import { boundRoutes, boundRows, sumOf, withMetrics, withoutEventLoop, withoutGauges } from '../metrics/reading.ts'
 import type { ProcessReading, Reading, ServerReading } from '../metrics/reading.ts'
 import { keptRequests } from '../metrics/metrics.ts'
 import { KnownProcess, type ReadWorker } from './known-process.ts'
@@ -94,12 +94,19 @@ export function createReadingsHost({ thisProcess, count, report }: ReadingsHostO
     }
   }
 
-  function boundRows(reading: Reading): Reading {
-    return { ...reading, appMetrics: rows.bound(reading.appMetrics) }
+  /** Drops metrics of the application that no worker has anymore. While a worker is missing, it may still have them. */
+  function dropRemovedMetrics(): void {
+    const readings = [...workers].flatMap((known) => known.read('start') ?? [])
+    if (readings.length < Math.max(count, workers.size)) return
+    const living = new Set(readings.flatMap(({ appMetrics }) => appMetrics.map(identityOf)))
+    rows.keep(living)
+    if (ended.start) ended.start = withMetrics(ended.start, living)
+    if (ended.window) ended.window = withMetrics(ended.window, living)
   }
 
   async function read(since: Since): Promise<ServerReading> {
     const answered = await askChanges()
+    dropRemovedMetrics()
     const ofPrimary = thisProcess.read(since)
     const ofWorkers = [...workers].map((known): ProcessReading => {
       const { number, pid, serving } = known.worker
@@ -115,7 +122,7 @@ export function createReadingsHost({ thisProcess, count, report }: ReadingsHostO
     const processes = [{ id: 'primary', pid: process.pid, responding: true, reading: ofPrimary }, ...ofWorkers]
     return {
       pid: process.pid,
-      total: boundRows(total(ofPrimary, [...ofWorkers.map(({ reading }) => reading), ended[since]])),
+      total: boundRows(total(ofPrimary, [...ofWorkers.map(({ reading }) => reading), ended[since]]), rows),
       parts: {
         processes: processes.map((each) => ({ ...each, reading: withoutRoutes(each.reading) })),
         ended: { count: endedCount, reading: withoutRoutes(ended[since]) },
@@ -131,6 +138,7 @@ export function createReadingsHost({ thisProcess, count, report }: ReadingsHostO
 
   async function readTotals(): Promise<Reading> {
     await askChanges()
+    dropRemovedMetrics()
     const others = [...[...workers].map((known) => known.read('start')), ended.start]
     return total(thisProcess.readWithoutRoutes(), others.map(withoutRoutes))
   }
@@ -165,7 +173,7 @@ export function createReadingsHost({ thisProcess, count, report }: ReadingsHostO
           const reading = known.read(since)
           if (reading === undefined) continue
           const last = withoutGauges(reading)
-          ended[since] = boundRows(boundRoutes(ended[since] === undefined ? last : sumOf([ended[since], last])))
+          ended[since] = boundRows(boundRoutes(ended[since] === undefined ? last : sumOf([ended[since], last])), rows)
         }
       })
     },

@@ -2,7 +2,8 @@
  * A reading is the value of every metric of a process at one moment, and can be sent as JSON. A window is the
  * difference of two readings, a total over processes is the sum of their readings.
  */
-import { subtractAppMetrics, sumOfAppMetrics, type AppMetricReading } from './app-readings.ts'
+import { identityOf, subtractAppMetrics, sumOfAppMetrics } from './app-readings.ts'
+import type { AppMetricReading, TotalRows } from './app-readings.ts'
 import { noDurations } from './histogram.ts'
 import { maxNames, otherRoutesName, type RouteReading } from './metrics.ts'
 import { metricTable, readMetrics, type MetricName, type MetricSources, type MetricValues } from './table.ts'
@@ -132,6 +133,16 @@ export function boundRoutes(reading: Reading): Reading {
   const others = reading.routes.filter(({ name }) => name === otherRoutesName)
   const past = named.slice(maxNames - 1).map((route) => ({ ...route, name: otherRoutesName }))
   return { ...reading, routes: sumOfRoutes([...named.slice(0, maxNames - 1), ...others, ...past]) }
+}
+
+/** Returns the reading with the metrics of the application bounded by `rows`. */
+export function boundRows(reading: Reading, rows: TotalRows): Reading {
+  return { ...reading, appMetrics: rows.bound(reading.appMetrics) }
+}
+
+/** Returns the reading with only these metrics of the application. */
+export function withMetrics(reading: Reading, identities: ReadonlySet<string>): Reading {
+  return { ...reading, appMetrics: reading.appMetrics.filter((metric) => identities.has(identityOf(metric))) }
 }
 
 /** Adds up the routes of the same name. */

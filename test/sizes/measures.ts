@@ -39,12 +39,12 @@ export function measure(checkout: string, loaded?: readonly string[]): Measure[]
     {
       what: 'lines for several processes and machines',
       value: linesOf(sources.filter(({ path }) => distribution.test(path))),
-      limit: 6950,
+      limit: 7000,
       budget: 5700,
     },
     { what: 'lines of the least server', value: linesOf(sources.filter(({ path }) => !optional.test(path))), budget: 28_500 },
     { what: 'lines of tier 1', value: linesOf(sources.filter(({ path }) => tierOne.test(path))), limit: 11_800, budget: 10_700 },
-    { what: 'lines of metrics/', value: linesOf(sources.filter(({ path }) => path.startsWith('metrics/'))), limit: 1350, budget: 1300 },
+    { what: 'lines of metrics/', value: linesOf(sources.filter(({ path }) => path.startsWith('metrics/'))), limit: 1385, budget: 1300 },
   ]
   if (loaded === undefined) return measures
   return [
