@@ -1,9 +1,5 @@
 /**
-<<<<<<< HEAD
- * Profiles of the process that gets the request: a page, and with `seconds` or `kind` the profile as a file for DevTools.
-=======
  * Profiles of the process that gets the request: a page, and with `seconds` or `kind` a file for DevTools.
->>>>>>> 9b20a802223baf086c0f89db12deb8a4a58f43fb
  */
 import type { CoreContext } from '../http/context.ts'
 import { BodyReply, jsonType, type Reply } from '../http/reply.ts'
@@ -27,12 +23,8 @@ export function createProfiles(port: ProfilePort) {
       return refuse(ctx, 400, `kind must be cpu or heap: it is ${JSON.stringify(kind)}`)
     }
     if (typeof seconds !== 'number' || !Number.isInteger(seconds) || seconds < 1 || seconds > maxSeconds) {
-<<<<<<< HEAD
-      return refuse(ctx, 400, `seconds must be a whole number from 1 to ${maxSeconds}: it is ${JSON.stringify(seconds)}`)
-=======
       const rule = `seconds must be a whole number from 1 to ${maxSeconds}`
       return refuse(ctx, 400, `${rule}: it is ${JSON.stringify(seconds)}`)
->>>>>>> 9b20a802223baf086c0f89db12deb8a4a58f43fb
     }
     const { signal } = ctx
     const profiler = await ofRoom(port.profiler())
