@@ -75,24 +75,7 @@ export function createReadingsHost({ thisProcess, count, report }: ReadingsHostO
     }
   }
 
-  async function askChanges(): Promise<ReadonlyMap<KnownProcess, void>> {
-    const answered = await ask(async ({ takeChanges }, known) => known.take(await takeChanges()))
-    dropRemovedMetrics()
-    return answered
-  }
-
-  /** Drops metrics of the application that no worker has anymore. While a worker is missing, it may still have them. */
-  function dropRemovedMetrics(): void {
-    const readings = [...workers].flatMap((known) => known.read('start') ?? [])
-    if (readings.length < Math.max(count, workers.size)) return
-    const living = new Set(readings.flatMap(({ appMetrics }) => appMetrics.map(identityOf)))
-    rows.keep(living)
-    for (const since of ['start', 'window'] as const) {
-      const reading = ended[since]
-      if (reading === undefined) continue
-      ended[since] = { ...reading, appMetrics: reading.appMetrics.filter((metric) => living.has(identityOf(metric))) }
-    }
-  }
+  const askChanges = () => ask(async ({ takeChanges }, known) => known.take(await takeChanges()))
 
   /** Drops metrics of the application that no worker has anymore. While a worker is missing, it may still have them. */
   function dropRemovedMetrics(): void {
