@@ -90,7 +90,8 @@ async function run(options: ReturnType<typeof parseOptions>): Promise<void> {
     }
     case 'reload': {
       const { reload } = await loadRoom('svc reload', () => import('../commands/reload.ts'))
-      process.exitCode = await reload(() => loadWithKey(options))
+      // Without secrets: systemd keeps its credentials from the program of ExecReload=, and it needs none.
+      process.exitCode = await reload(async () => load(options, {}))
       return
     }
     case 'backup': {

@@ -13,8 +13,8 @@ import { fakeNotify } from '../systemd/fake-notify.ts'
 
 const more = (action: string) => ({ 'routes/more.json': [{ name: 'more', url: '/more', ...(action !== '' && { action }) }] })
 
-async function run(t: Parameters<typeof launch>[0], cwd: string) {
-  const command = launch(t, ['reload'], { cwd })
+async function run(t: Parameters<typeof launch>[0], cwd: string, env: Readonly<Record<string, string>> = {}) {
+  const command = launch(t, ['reload'], { cwd, env })
   return { status: await command.ended, out: command.stdout(), error: command.stderr() }
 }
 
@@ -39,6 +39,16 @@ describe('svc reload', () => {
       assert.equal((await run(t, cwd)).status, 0, 'it succeeds again')
     })
   }
+
+  it('needs no credential: systemd lets a program of ExecReload= read none', async (t) => {
+    const cwd = applicationFolder({ 'credentials/app_key/unreadable': '' }, { settings: { token: { credential: 'token' } } })
+    writeFiles(cwd, { 'passed/token': 'secret' })
+    const server = launch(t, [], { cwd, env: { CREDENTIALS_DIRECTORY: join(cwd, 'passed') } })
+    await server.listening()
+    for (const env of [{ CREDENTIALS_DIRECTORY: join(cwd, 'credentials') }, {}]) {
+      assert.deepEqual(await run(t, cwd, env), { status: 0, out: 'reloaded\n', error: '' })
+    }
+  })
 
   it('takes no outcome of an earlier reload for its own', async (t) => {
     const cwd = applicationFolder()
