@@ -56,6 +56,17 @@ const steps: readonly (readonly [string, () => Promise<void>])[] = [
     assert.deepEqual([await snapshot(), await mainPid()], [files, pid])
   }],
 
+  ['reloads, and reports a reload that was refused', async () => {
+    const more = (record: string): Promise<string> => run('sudo tee /srv/svc/routes/more.json >/dev/null', `[{"name": "more", "url": "/more"${record}}]`)
+    await more('')
+    await assert.rejects(run('sudo systemctl reload svc.service'), /Job for svc\.service failed/)
+    assert.match(await run('systemctl show -P StatusText svc.service'), /^the last reload failed/)
+    await more(', "action": "routes/home.mjs@hello"')
+    await run('sudo systemctl reload svc.service')
+    assert.equal(await ask('http://127.0.0.1:8080/more'), '{}')
+    await run('sudo rm /srv/svc/routes/more.json && sudo systemctl reload svc.service')
+  }],
+
   ['upgrades without losing a request, with a signature', async () => {
     await use(versions.next)
     const load = `(while [ ! -e done ]; do curl -sS -m 60 -o /dev/null -w '%{http_code}\\n' ${hello}; done >codes 2>&1) & `
