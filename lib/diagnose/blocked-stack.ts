@@ -9,8 +9,9 @@ import { Session, type Debugger, type InspectorNotification } from 'node:inspect
 import { fileURLToPath } from 'node:url'
 import { reasonOf } from '../base/reason.ts'
 
-/** How long the main thread may take to answer, in milliseconds. */
-const patienceMs = 1000
+/** How long the main thread may take to answer, and then to send its stack, which may be deep, in milliseconds. */
+const answerMs = 2000
+const stackMs = 10_000
 const maxFrames = 50
 
 /** The stack of the main thread: a line for each frame, as errors have them; `undefined` in native code. */
@@ -30,15 +31,17 @@ export async function stackOfMainThread(): Promise<Stack> {
   let timer: NodeJS.Timeout | undefined
   try {
     return await new Promise<Stack>((resolve, reject) => {
-      timer = setTimeout(() => resolve(undefined), patienceMs)
-      const unlessFailed = (error: Error | null): void => {
-        if (error !== null) reject(new Error(`the inspector answered: ${reasonOf(error)}`))
+      timer = setTimeout(() => resolve(undefined), answerMs)
+      const answered = (error: Error | null): void => {
+        if (error !== null) return reject(new Error(`the inspector answered: ${reasonOf(error)}`))
+        clearTimeout(timer)
+        timer = setTimeout(() => resolve(undefined), stackMs)
       }
       session.on('Debugger.paused', ({ params }: InspectorNotification<Debugger.PausedEventDataType>) => {
         resolve(params.callFrames.slice(0, maxFrames).map((frame) => lineOf(frame, urls)))
       })
-      session.post('Debugger.enable', unlessFailed)
-      session.post('Debugger.pause', unlessFailed)
+      session.post('Debugger.enable', answered)
+      session.post('Debugger.pause', answered)
     })
   } finally {
     clearTimeout(timer)
