@@ -612,9 +612,10 @@ describe('the monitor', { concurrency: 3 }, () => {
       ]
     })
     const found = async () => (await rowsOf(page, 'lines')).map((row) => row.split('|').at(-1))
+    // Without a click: the page may move under it while rows come and go.
     const search = async (text: string) => {
-      await page.evaluate("document.getElementById('search').select()")
-      await page.type('#search', text)
+      await page.evaluate("document.getElementById('search').focus(), document.getElementById('search').select()")
+      await page.insert(text)
     }
     assert.equal((await found()).length, 300)
     await search('ORDER')
