@@ -9,8 +9,9 @@ import { until } from '../support/until.ts'
 import { ask } from './in-front.ts'
 
 const { blocks } = recipePage('proxy')
-/** The last block of a language: those of "Below a path" come after the whole sites. */
-const shown = (language: string): string => blocks.findLast((block) => block.language === language)?.text ?? ''
+/** The block of "Below a path" for a proxy. */
+const shown = (language: string): string =>
+  blocks.find((block) => block.language === language && /X-Forwarded-Prefix/i.test(block.text))?.text ?? ''
 const here = (text: string, port: number): string => text.replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`)
 
 const proxies: Readonly<Record<string, (t: TestContext, port: number) => Promise<Proxy>>> = {
