@@ -32,7 +32,7 @@ export function createSearch(pages: readonly Page[]): (query: string) => Hit[] {
   const entries = pages.flatMap(entriesOf)
   return (given) => {
     const query = spaced(given.slice(0, maxQueryLength)).toLowerCase()
-    const names = [...new Set(query.match(/\w+(?:[.-]\w+)*/g))].slice(0, maxWords)
+    const names = [...new Set(query.match(/\w[\w.-]*\w|\w/g))].slice(0, maxWords)
     const words = names.flatMap((name) => {
       const found = new Set(entries.filter(({ all }) => findWord(all, name) >= 0))
       return found.size === 0 ? [] : [{ name, found, weight: Math.log(1 + entries.length / found.size) }]

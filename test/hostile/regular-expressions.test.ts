@@ -14,7 +14,6 @@ import { checkTimes, patternsOf, sources } from './regular-expressions-support.t
 /** Patterns that repeat a repetition, and why there is only one way to match a text. */
 const safeNesting: ReadonlyMap<string, string> = new Map([
   ['^[A-Za-z0-9_-]+(?:\\.[A-Za-z0-9_-]+)*$', 'a dot, which no label holds, begins each repetition'],
-  ['\\w+(?:[.-]\\w+)*', 'a dot or a hyphen, which no word holds, begins each repetition'],
   ['^(?:\\/(?!\\.{1,2}(?:\\/|$))[A-Za-z0-9._~-]+)+$', 'a slash, which no segment holds, begins each repetition'],
   ['^\\.?[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$', 'the same'],
   ['^(?:\\[([0-9A-Fa-f:.]+)\\]|([A-Za-z0-9_-]+(?:\\.[A-Za-z0-9_-]+)*)\\.?)(?::(\\d{0,5}))?$', 'the same'],

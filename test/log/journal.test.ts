@@ -1,18 +1,14 @@
 // The console of a service whose output goes to the journal of systemd: priorities, and no second time.
 import assert from 'node:assert/strict'
-import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { closeSync, fstatSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { createJournalForm, isJournal } from '../../lib/log/journal.ts'
-import { applicationFolder } from '../support/application-folder.ts'
+import { assertJournalLines } from '../support/journal.ts'
 import { startApplication } from '../support/application.ts'
-import { optionsOfTarget, root } from '../support/launch.ts'
 import { readPage } from '../support/markdown.ts'
 import { request } from '../support/request.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
-import { until } from '../support/until.ts'
 
 const textOf = (level: string, message = 'm'): string => `[2026-11-20 11:27:00.123] [${level.padEnd(5)}] [app] ${message}\n`
 const jsonOf = (level: string): string => `{"time":"2026-11-20T11:27:00.123+01:00","level":"${level}","module":"app","message":"m"}\n`
@@ -52,39 +48,7 @@ describe('the journal', () => {
     assert.equal(isJournal(9999, { JOURNAL_STREAM: '1:1' }), false)
   })
 
-  for (const processes of [1, 2]) {
-    it(`gets the lines of ${processes} process(es) with priorities; the file has them with times`, async (t) => {
-      const cwd = applicationFolder(
-        {
-          'routes/fails.json': [{ name: 'fails', url: '/fails', action: 'fails.mjs' }],
-          'fails.mjs': "export default () => { throw new Error('broken') }",
-        },
-        { 'server.processes': processes },
-      )
-      const file = join(temporaryFolder(), 'console')
-      const fd = openSync(file, 'a')
-      const { dev, ino } = fstatSync(fd)
-      const env = { ...process.env, JOURNAL_STREAM: `${dev}:${ino}` }
-      const child = spawn(process.execPath, [...optionsOfTarget(), join(root, 'bin/svc.js')], { cwd, env, stdio: ['ignore', fd, fd] })
-      t.after(() => child.kill('SIGKILL'))
-      closeSync(fd)
-      const console = (): string => readFileSync(file, 'utf8')
-      await until(() => console().includes('listening on '))
-      const url = /listening on (\S+)/.exec(console())?.[1] ?? ''
-      assert.equal((await request(`${url}/fails`)).status, 500)
-      await until(() => console().includes('broken'))
-      child.kill('SIGTERM')
-      await once(child, 'close')
-      const lines = console().trimEnd().split('\n')
-      for (const line of lines) assert.match(line, /^<[3467]>(?:\[[A-Z]+ *\] \[\w+\] |    )/)
-      assert.ok(lines.some((line) => /^<6>\[INFO \] \[server\] listening on /.test(line)))
-      const at = lines.findIndex((line) => /^<3>\[ERROR\] \[error\] GET \/fails \(fails\): broken/.test(line))
-      assert.match(lines[at + 1] ?? '', /^<3>    /)
-      const logged = readFileSync(join(cwd, '.logs/svc.log'), 'utf8')
-      assert.match(logged, /^\[\d{4}-\d\d-\d\d [\d:.]+\] \[ERROR\] \[error\] GET \/fails/m)
-      assert.doesNotMatch(logged, /^</m)
-    })
-  }
+  it('gets the lines of a server with priorities; the file has them with times', (t) => assertJournalLines(t, 1))
 })
 
 describe('docs/logging.md, for Fluent Bit', () => {
