@@ -172,7 +172,7 @@ function spanAt(text: string, at: number): Span | undefined {
 }
 
 /** The longest span, so that marks without an end take no long search. */
-const maxSpan = 1000
+const maxSpan = 400
 
 /** Returns where the mark that ends a span is, outside code and inner brackets; -1 if nowhere near. */
 function endOf(text: string, from: number, mark: string): number {
