@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs svc on Debian 12 and 13 and Ubuntu 24.04, upgrades it, rolls it back and removes it. docs/install.md has the
-# same steps by hand. Prints each command before it runs it; with --dry-run it only prints them. What is as it should be
-# is left alone, so that running it twice changes nothing.
+# same steps by hand. Prints each command before it runs it; with --dry-run it only prints them. Steps that are already
+# done are skipped, so running it twice changes nothing.
 set -eu
 umask 022
 

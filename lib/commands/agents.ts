@@ -3,7 +3,7 @@
  * each command and holds the text to 60 lines.
  */
 
-/** What differs between applications. Paths are relative to the application's folder. */
+/** The parts of the text that differ between applications. Paths are relative to the application's folder. */
 interface AgentsOptions {
   /** `bin/svc.js` of the server. */
   readonly launcher: string

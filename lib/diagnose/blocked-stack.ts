@@ -2,8 +2,8 @@
  * Finds out what the main thread is executing, from another thread, with Node's inspector: it interrupts the running
  * JavaScript, as the pause button of a debugger does, reads the stack, and lets it continue.
  *
- * Surprise: native code cannot be interrupted. A session that still waits when that code returns would pause the main
- * thread, so it is disconnected first.
+ * Surprise: native code cannot be interrupted. The session is disconnected when the time is up; otherwise it would
+ * pause the main thread as soon as that code returns.
  */
 import { Session, type Debugger, type InspectorNotification } from 'node:inspector'
 import { fileURLToPath } from 'node:url'

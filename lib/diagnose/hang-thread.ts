@@ -1,11 +1,11 @@
 /**
- * The thread that watches the main thread of this process. When that one stands still, it logs which requests run and
- * where the JavaScript is; and it keeps the last state of the process in a file.
+ * The thread that watches the main thread of this process. When the event loop is blocked, it logs the running requests
+ * and the stack of the JavaScript. It also keeps the last state of the process in a file.
  *
- * What it needs for a line is loaded when the first one is due: a thread that only waits should take little memory.
+ * Modules for a report are loaded with the first report, so that an idle thread uses little memory.
  *
- * Surprise: it counts its own ticks and reads no clock. After a suspended process or a sleeping machine, all of that
- * time is one tick.
+ * Surprise: time is counted in ticks, not read from a clock. The time of a suspended process or a sleeping machine
+ * counts as one tick.
  */
 import { writeSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -36,7 +36,7 @@ async function openLog(): Promise<Logger> {
   return new Logger({ ...config, 'log.max_size_mb': Number.MAX_SAFE_INTEGER }, logFolder, parts)
 }
 
-/** Prints without `process.stdout`, which needs the main thread. What a full console does not take is in the file. */
+/** Prints without `process.stdout`, which needs the main thread. Lines that a full console refuses are in the file. */
 function print(text: string): void {
   try {
     writeSync(1, text)

@@ -2,9 +2,9 @@
  * What a process was doing: its memory and its running requests, as text for the log, and as a file from which the next
  * process learns about one that was killed.
  */
-import { mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import { mkdirSync, openSync, rmSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { isObject } from '../base/object.ts'
+import { attempt, readJson } from './optional-file.ts'
 import type { RunningRequests } from './running-requests.ts'
 
 /** The state of a process. */
@@ -30,7 +30,7 @@ export function stateOf(running: RunningRequests): ProcessState {
 }
 
 /** Returns the running requests as text: `running: GET /a, GET /b and 3 others`. */
-export function textOfRequests({ requests, others }: Pick<ProcessState, 'requests' | 'others'>): string {
+function textOfRequests({ requests, others }: Pick<ProcessState, 'requests' | 'others'>): string {
   if (requests.length === 0) return 'no running request'
   const more = others === 0 ? '' : ` and ${others} ${others === 1 ? 'other' : 'others'}`
   return `running: ${requests.join(', ')}${more}`
@@ -74,9 +74,8 @@ export class LastState {
 
 /** Returns the last state of a process that has ended, as text; undefined if it is unknown. */
 export function readLastState(file: string, pid: number): string | undefined {
-  let state: unknown
-  attempt(() => (state = JSON.parse(readFileSync(file, 'utf8'))))
-  if (!isObject(state) || state['pid'] !== pid) return undefined
+  const state = readJson(file)
+  if (state?.['pid'] !== pid) return undefined
   const { memory, requests, others } = state
   if (typeof memory !== 'number' || !Array.isArray(requests) || typeof others !== 'number') return undefined
   return textOfState({ memory, requests: requests.map(String), others })
@@ -93,13 +92,5 @@ function residentBytes(): number {
     return process.memoryUsage.rss()
   } catch {
     return 0
-  }
-}
-
-function attempt(work: () => void): void {
-  try {
-    work()
-  } catch {
-    // The state is a help for the operator; the server works without it.
   }
 }

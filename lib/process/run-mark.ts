@@ -6,10 +6,10 @@
  * Surprise: its process id may belong to another process after a boot or in a container, where ids restart. A run with
  * the id of this process, or started before the boot, has ended.
  */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname, uptime } from 'node:os'
 import { dirname, join } from 'node:path'
-import { isObject } from '../base/object.ts'
+import { attempt, readJson } from './optional-file.ts'
 import { replaceFileSync } from '../files/replace-file.ts'
 import { lastStateFile, readLastState } from './last-state.ts'
 
@@ -111,13 +111,6 @@ export function monotonicMs(): number {
   return Number(process.hrtime.bigint()) / 1e6
 }
 
-/** Returns the object in a file; undefined when there is none. */
-function readJson(file: string): Readonly<Record<string, unknown>> | undefined {
-  let value: unknown
-  attempt(() => (value = JSON.parse(readFileSync(file, 'utf8'))))
-  return isObject(value) ? value : undefined
-}
-
 function isRunning({ pid, startedAtMs }: Run): boolean {
   const bootedAtMs = Date.now() - uptime() * 1000
   if (pid === process.pid || startedAtMs < bootedAtMs - bootToleranceMs) return false
@@ -125,15 +118,5 @@ function isRunning({ pid, startedAtMs }: Run): boolean {
     return process.kill(pid, 0)
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM' // It runs as another user.
-  }
-}
-
-/** @returns whether it succeeded */
-function attempt(work: () => void): boolean {
-  try {
-    work()
-    return true
-  } catch {
-    return false
   }
 }

@@ -1,7 +1,8 @@
 /**
  * The requests whose middleware and action run, in memory that another thread reads while this one hangs.
  *
- * Surprise: a request is written when it begins and never read by this thread. A table that is full only counts.
+ * Surprise: reading while the other thread writes may give a text that two requests share. Requests beyond the size of
+ * the table are only counted.
  */
 import type { RunningPort } from '../base/ports.ts'
 
