@@ -8,6 +8,12 @@ import { until } from './until.ts'
 
 type Json = Record<string, unknown>
 
+/** A page gives the focus to its field with `autofocus` when it first draws itself, which may be after it has loaded. */
+const hasItsFocus = `{
+  const field = document.querySelector('[autofocus]')
+  !field?.checkVisibility() || document.activeElement !== document.body
+}`
+
 /** The properties of the window. */
 export interface Look {
   readonly width: number
@@ -232,6 +238,7 @@ export class Page {
     const before = this.#loads
     await action()
     await until(() => this.#loads > before)
+    await until(async () => (await this.evaluate(hasItsFocus)) === true)
   }
 
   #send(method: string, parameters: Json = {}): Promise<Json> {
