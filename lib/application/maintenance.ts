@@ -3,7 +3,7 @@
  * panel works, static files are served, and a signed-in administrator sees the application.
  *
  * Each process checks the file once a second, so creating it begins maintenance and removing it ends it. The page is
- * sent unchanged. If it cannot be, for example because it is a folder, visitors get a built-in page.
+ * sent unchanged. If it is empty, or cannot be sent, for example because it is a folder, visitors get a built-in page.
  */
 import type { Stats } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
@@ -100,7 +100,7 @@ export class Maintenance {
     this.#problem = problemOf(stats)
     if (this.#problem === undefined) {
       try {
-        this.#html = await readFile(file, 'utf8')
+        this.#html = (await readFile(file, 'utf8')) || undefined
       } catch (error) {
         if (isAbsent(error)) return this.#turn(false)
         this.#problem = `cannot be read, so visitors get a built-in page: ${reasonOf(error)}`

@@ -110,6 +110,16 @@ describe('maintenance', () => {
     assert.deepEqual(server.app.warnings().filter((line) => line.includes('maintenance')), [])
   })
 
+  it('shows a built-in page, without a warning, while the file is empty', async (t) => {
+    const server = await start(t)
+    server.write({ 'maintenance.html': '' })
+    await until(async () => (await server.ask('/')).status === 503)
+    assert.match((await server.ask('/', { headers: wantsPage })).text, /<h1>503 Service Unavailable<\/h1>/)
+    assert.deepEqual(server.app.warnings().filter((line) => line.includes('paths.maintenance')), [])
+    server.write({ 'maintenance.html': page })
+    await until(async () => (await server.ask('/', { headers: wantsPage })).text === page)
+  })
+
   it('shows a changed file', async (t) => {
     const server = await start(t)
     await server.turn(true)
