@@ -27,6 +27,7 @@ views. Its documents are Markdown in \`${docs}\`.
 - \`routes/*.json\`: the routes: name, url, method, action, middleware
 - \`routes/*${ending}\`: actions, the modules that the routes name as \`path\` or \`path@export\`, from this folder
 - \`routes/*.html\`: views: \`{{ expression }}\`, \`@if\`, \`@foreach\`, \`@csrf\`, \`@section\`, a line each
+- \`public/\`: static files, such as \`/style.css\`
 - \`routes/middleware/config.json\`: modules of middleware to load, settings of the built-in middleware
 - \`jobs/*.json\`: background jobs, if there are any
 - \`svc.json\`: the configuration; \`svc.local.json\`: the secrets of this machine

@@ -10,7 +10,7 @@ import { dirname, extname, join, relative, resolve, sep } from 'node:path'
 import { reasonOf } from '../base/reason.ts'
 import { exitStatus } from '../process/process.ts'
 import { agentsText } from './agents.ts'
-import { calledFolder, codeName } from './server-folder.ts'
+import { calledFolder } from './server-folder.ts'
 
 /** A file to create: its name relative to the application's folder, its content and its mode. */
 interface ApplicationFile {
@@ -25,7 +25,7 @@ const appKeyBytes = 32
 const server = calledFolder()
 const launcher = join(server, 'bin/svc.js')
 /** Resolves `import ... from 'svc'` to this server in programs that it did not load. */
-const registerFile = join(server, codeName, `register${extname(import.meta.url)}`)
+const registerFile = join(server, 'bin/register.js')
 const docsFolder = join(server, 'docs')
 /** The schemas with which editors complete and check `svc.json`, route files and the middleware configuration. */
 const schemaFile = join(docsFolder, 'svc.schema.json')
@@ -40,8 +40,12 @@ const gitignore = `# Secrets of this machine: app_key, which signs tokens, and t
 svc.local.json
 .svc.local.json.*.tmp
 .cached/
+.data/
 .logs/
 node_modules/
+# Databases of the application.
+*.db
+*.db-*
 `
 
 const routes = (module: string, schema: string): string => `{
@@ -65,6 +69,7 @@ const page = (module: string): string => `ctx.view('routes/home.html', {
       { name: 'routes/app.json', use: 'the routes: which action each URL runs' },
       { name: '${module}', use: 'the actions' },
       { name: 'routes/home.html', use: 'the view of this page' },
+      { name: 'public/style.css', use: 'its style sheet; public has the static files' },
       { name: 'routes/middleware/config.json', use: 'the middleware to load' },
       { name: 'svc.json', use: 'the configuration' },
       { name: 'svc.local.json', use: 'secrets of this machine: its key, and later the admin' },
@@ -94,12 +99,7 @@ const view = `<!doctype html>
   <meta charset="utf-8">
   <meta name="viewport" content="width=device-width, initial-scale=1">
   <title>{{ title }}</title>
-  <style nonce="{{ csp_nonce }}">
-    :root { color-scheme: light dark }
-    body { max-width: 40rem; margin: 4rem auto; padding: 0 1rem; font: 1.1rem/1.6 system-ui, sans-serif }
-    dt { font-family: ui-monospace, monospace; font-size: 1rem }
-    dd { margin: 0 0 .8rem 1.5rem }
-  </style>
+  <link rel="stylesheet" href="/style.css">
 </head>
 <body>
   <h1>{{ title }}</h1>
@@ -115,13 +115,28 @@ const view = `<!doctype html>
 </html>
 `
 
+const styleSheet = `:root { color-scheme: light dark }
+body { max-width: 40rem; margin: 4rem auto; padding: 0 1rem; font: 1.1rem/1.6 system-ui, sans-serif }
+dt { font-family: ui-monospace, monospace; font-size: 1rem }
+dd { margin: 0 0 .8rem 1.5rem }
+`
+
 const test = `// The tests of the application: npm test. docs/testing.md of the server describes the client.
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { testApp } from 'svc'
 
+// Where the application of a test keeps its files and databases, instead of yours.
+const folder = mkdtempSync(join(tmpdir(), 'app-test-'))
+process.env.STATE_DIRECTORY = folder
 const app = await testApp(new URL('..', import.meta.url))
-after(() => app.close())
+after(async () => {
+  await app.close()
+  rmSync(folder, { recursive: true })
+})
 const client = app.client()
 
 test('the start page links to the greeting', async () => {
@@ -153,7 +168,7 @@ export function init(folder: string, typeScript = false): number {
     }
     const files = initApplication(folder, typeScript ? typeScriptFiles : applicationFiles)
     process.stdout.write(`Created in ${resolve(folder)}:\n${files.map((file) => `  ${file}\n`).join('')}`)
-    process.stdout.write('Start the server in that folder, with --env dev during development.\n')
+    process.stdout.write('In that folder, npm run dev starts it on http://127.0.0.1:8080, and npm test tests it.\n')
     if (typeScript) process.stdout.write('Run npm install for npm run check. Running the server needs no package.\n')
     return exitStatus.ok
   } catch (error) {
@@ -234,6 +249,7 @@ function filesWith(folder: string, language: Language): ApplicationFile[] {
     { name: 'routes/app.json', text: routes(module, routeSchema), mode: publicMode },
     { name: module, text: textOf(module), mode: publicMode },
     { name: 'routes/home.html', text: view, mode: publicMode },
+    { name: 'public/style.css', text: styleSheet, mode: publicMode },
     { name: 'routes/middleware/config.json', text: middleware(middlewareSchema), mode: publicMode },
     { name: language.test, text: test, mode: publicMode },
     { name: 'package.json', text: jsonText(manifest(folder, language)), mode: publicMode },
@@ -248,7 +264,7 @@ function configuration(folder: string): object {
     app: { env: 'prod' },
     config: { local: true },
     server: { host: '127.0.0.1', port: 8080, trusted_proxies: [], allowed_hosts: [] },
-    paths: { routes: 'routes', middleware: 'routes/middleware', cache: '.cached', log: '.logs', public: '' },
+    paths: { routes: 'routes', middleware: 'routes/middleware', cache: '.cached', log: '.logs', public: 'public' },
     log: { level: 'info' },
   }
 }

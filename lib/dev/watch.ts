@@ -5,6 +5,7 @@
 import { existsSync } from 'node:fs'
 import { basename, dirname, extname, resolve } from 'node:path'
 import { reasonOf } from '../base/reason.ts'
+import { assembleConfig } from '../config/assemble.ts'
 import { loadConfig, localFileOf, type LoadedConfig } from '../config/load.ts'
 import { configTable, type Config, type ConfigKey } from '../config/table.ts'
 import { publicFolder } from '../config/together.ts'
@@ -31,13 +32,15 @@ const credentials: ReadonlySet<string> = new Set<ConfigKey>([
   'admin.user', 'admin.password', 'admin.secret', 'admin.totp', 'admin.recovery_codes',
 ])
 
+const nothing = 'nothing in it needs a restart'
+
 /** Starts to watch. Resolves when every existing folder is watched. */
 export async function openWatch({ loaded, configFile, log, changed }: WatchOptions): Promise<FolderWatch> {
   const { config, folder } = loaded
   const folders = (...names: FolderName[]): string[] => names.map((name) => resolve(folder, config[`paths.${name}`]))
   const trees = [publicFolder(loaded) ?? [], folders('routes', 'jobs', 'middleware', 'errors', 'root')].flat()
   const configFiles = configFile === undefined ? [] : [configFile, localFileOf(configFile)]
-  const before = configFile === undefined ? undefined : valuesOf(configFile)
+  const before = assembleConfig(loaded.documents.map(({ value }) => value)).config
   const isInTree = (path: string): boolean => trees.some((tree) => relativeTo(tree, path) !== undefined)
   const watch = new FolderWatch({
     trees,
@@ -55,25 +58,19 @@ export async function openWatch({ loaded, configFile, log, changed }: WatchOptio
     warn: log.warn,
   })
   await watch.open()
+  const missed = loaded.file === undefined ? nothing : whatNeedsRestart(loaded.file, before)
+  if (!missed.startsWith(nothing)) log.info(`${basename(loaded.file ?? '')} was saved during the start: ${missed}`)
   return watch
 }
 
-function valuesOf(file: string): Config | undefined {
-  try {
-    return loadConfig(file).config
-  } catch {
-    return undefined // Replaced since the server read it; the next change reports the problem.
-  }
-}
-
-function whatNeedsRestart(file: string, before: Config | undefined): string {
+function whatNeedsRestart(file: string, before: Config): string {
   try {
     const { config, warnings } = loadConfig(file)
     const keys = Object.keys(configTable) as ConfigKey[] // Object.keys forgets the names it returns.
-    const others = keys.filter((key) => JSON.stringify(config[key]) !== JSON.stringify(before?.[key]))
+    const others = keys.filter((key) => JSON.stringify(config[key]) !== JSON.stringify(before[key]))
     const needing = others.filter((key) => !credentials.has(key))
     const advice = `restart the server for ${needing.join(', ')}`
-    return [needing.length === 0 ? 'nothing in it needs a restart' : advice, ...warnings].join('; ')
+    return [needing.length === 0 ? nothing : advice, ...warnings].join('; ')
   } catch (error) {
     return `a restart would fail: ${reasonOf(error)}`
   }

@@ -1,6 +1,7 @@
 /**
  * Searches the sections of the documents. A message that a page quotes, with `...` for what varies, is found by the
- * whole message. Other words count by how rare they are and where they are: title, heading, text.
+ * whole message. Other words count by how rare they are and where they are: title, heading, text. The words of a row
+ * or list item of the start page count for the sections that it links to.
  */
 import { escapeHtml } from '../http/escape-html.ts'
 import { textOf } from './markdown.ts'
@@ -24,15 +25,18 @@ const minMessageLetters = 8
 const messageWorth = 1000
 /** The share of the words, by their weight, that a section must have. */
 const leastShare = 0.6
-/** Pages that tell how something came about count half. */
-const history = /^\/(?:CHANGELOG|docs\/decisions\/)/
+/** Pages about how the server came about, how it is built and how it is judged count half. */
+const background = /^\/(?:CHANGELOG|CONTRIBUTING|docs\/(?:decisions\/|(?:architecture|asvs|audit|records|tested)$))/
+/** Words of a question that say nothing about its subject. */
+const fillers = /^(?:an?|and|are|can|do(?:es)?|for|from|how|i[fnst]?|my|o[fnr]|the|to|what|when|where|with|you)$/
 
 /** Creates the index. The function that it returns gives the best sections for a query, best first. */
 export function createSearch(pages: readonly Page[]): (query: string) => Hit[] {
-  const entries = pages.flatMap(entriesOf)
+  const start = pages.find(({ path }) => path === '/')?.sections.flatMap(({ blocks }) => blocks) ?? []
+  const entries = pages.flatMap((page) => entriesOf(page, start))
   return (given) => {
     const query = spaced(given.slice(0, maxQueryLength)).toLowerCase()
-    const names = [...new Set(query.match(/\w[\w.-]*\w|\w/g))].slice(0, maxWords)
+    const names = namesIn(query)
     const words = names.flatMap((name) => {
       const found = new Set(entries.filter(({ all }) => findWord(all, name) >= 0))
       return found.size === 0 ? [] : [{ name, found, weight: Math.log(1 + entries.length / found.size) }]
@@ -47,8 +51,8 @@ export function createSearch(pages: readonly Page[]): (query: string) => Hit[] {
       const inText = (text: string): number => weigh(({ name }) => findWord(text.toLowerCase(), name) >= 0)
       const scores = entry.blocks.map(({ text }, at) => inText(text) + (quoted[at] ?? 0))
       const best = Math.max(0, ...scores)
-      const inHeading = inText(entry.heading) * (entry.isTitle ? 8 : 4)
-      const score = (best + inAll + inHeading) / (history.test(entry.page.path) ? 2 : 1)
+      const inHeading = inText(entry.heading) * (entry.isTitle ? 8 : 4) + inText(entry.questions) * 3
+      const score = (best + inAll + inHeading) / (background.test(entry.page.path) ? 2 : 1)
       return [{ ...entry, score, text: entry.blocks[scores.indexOf(best)]?.text ?? '' }]
     })
     const hits = ranked.sort((a, b) => b.score - a.score).slice(0, maxHits)
@@ -60,16 +64,31 @@ interface Entry extends Omit<Hit, 'snippet'> {
   readonly isTitle: boolean
   /** Each message is the list of its parts, between what varies. */
   readonly blocks: readonly { readonly text: string; readonly messages: readonly (readonly string[])[] }[]
-  /** Heading and text, in lower case. */
+  /** The text of the blocks of the start page that link to the section. */
+  readonly questions: string
+  /** Heading, text and questions, in lower case. */
   readonly all: string
 }
 
-function entriesOf(page: Page): Entry[] {
+/** @param start the blocks of the start page */
+function entriesOf(page: Page, start: readonly string[]): Entry[] {
   return page.sections.map(({ id, heading, level, blocks: parts }) => {
+    const isTitle = level === 1
     const blocks = parts.map((html) => ({ text: spaced(textOf(html)), messages: messagesOf(html) }))
-    const all = [heading, ...blocks.map(({ text }) => text)].join('\n').toLowerCase()
-    return { page, id, heading, isTitle: level === 1, blocks, all }
+    const targets = [`${page.path}#${id}`, ...(isTitle ? [page.path] : [])].map((target) => `href="${target}"`)
+    const asking = start.filter((html) => targets.some((target) => html.includes(target)))
+    const questions = asking.map(textOf).join('\n')
+    const all = [heading, questions, ...blocks.map(({ text }) => text)].join('\n').toLowerCase()
+    return { page, id, heading, isTitle, blocks, questions, all }
   })
+}
+
+/** Returns the words to search: without fillers if there are others, and a plural as its singular. */
+function namesIn(query: string): string[] {
+  const all = query.match(/\w[\w.-]*\w|\w/g) ?? []
+  const subjects = all.filter((word) => !fillers.test(word))
+  const names = (subjects.length > 0 ? subjects : all).map((word) => word.replace(/(?<=\w{3}[^\Wsu])s$/, ''))
+  return [...new Set(names)].slice(0, maxWords)
 }
 
 /** The messages that a block quotes: code of several words. */

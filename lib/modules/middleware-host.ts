@@ -17,6 +17,7 @@ import { reasonOf } from '../base/reason.ts'
 import { type BuiltInGroup, type PreparedSettings, SettingsError } from '../chain/settings.ts'
 import type { Middleware } from '../chain/compose.ts'
 import { joinErrors, MiddlewareError, type MiddlewareConfig } from './middleware-config.ts'
+import type { ModuleLoadError } from './module-load-error.ts'
 import type { ModuleNamespace, Modules } from './modules.ts'
 import type { Scope } from './registrations.ts'
 
@@ -218,7 +219,8 @@ export class MiddlewareHost<App> {
     try {
       return await this.#options.modules.load(join(this.#options.folder, file))
     } catch (error) {
-      throw new MiddlewareError(file, (error as Error).message, { cause: error })
+      const { message, missing } = error as ModuleLoadError // `load` throws nothing else.
+      throw new MiddlewareError(file, missing ? `${message}, which config.json names` : message, { cause: error })
     }
   }
 

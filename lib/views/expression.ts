@@ -47,7 +47,7 @@ const anyName = /(?<![\p{ID_Continue}$#])(?=[\p{ID_Start}$_])(?<!(?:^|[^.])\.\s*
  * Reads the expression that begins at `start` up to its closing mark, `}}` or `!!}`. It ends at the first mark whose
  * preceding text is a complete expression, so marks within strings, templates, comments, regular expressions and braces
  * do not end it.
- * @throws SyntaxError when no mark ends it
+ * @throws SyntaxError when no mark ends it, or the first one belongs to another expression
  */
 export function readEnclosed(source: string, start: number, mark: string): Enclosed {
   const first = source.indexOf(mark, start)
@@ -57,7 +57,8 @@ export function readEnclosed(source: string, start: number, mark: string): Enclo
     // A comment that is open at the end would continue past the mark.
     if (isEmpty || errorIn(text, '') === undefined) return { source: text, end: at + mark.length, isEmpty }
   }
-  if (first >= 0) checkSyntax(source.slice(start, first))
+  const text = source.slice(start, first)
+  if (first >= 0 && !/\{\{|\{!!/.test(text)) checkSyntax(text)
   throw new SyntaxError(`the "${mark}" that ends the expression is missing`)
 }
 
@@ -67,7 +68,8 @@ export function readEnclosed(source: string, start: number, mark: string): Enclo
  */
 export function checkSyntax(source: string): void {
   const error = errorIn(source, '\n')
-  if (error !== undefined) throw isPast(source, error) ? new SyntaxError('the expression is not complete') : error
+  if (error === undefined) return
+  throw isPast(source, error) ? new SyntaxError('the expression is not complete, or has a bracket too many') : error
 }
 
 /**

@@ -157,7 +157,7 @@ describe('the choice of the configuration', () => {
       [{ 'routes/middleware/config.json': { load: ['a.js'] } }, [/Cannot load .*a\.js: .*no such file/]],
       [
         { 'routes/middleware/config.json': { load: ['a.js', 'b.mjs'], setup: { session: { ttl_s: -1 } } }, 'routes/middleware/b.mjs': '(' },
-        [/Cannot load .*a\.js: .*no such file; Cannot load .*b\.mjs/, /config\.json: setup\.session\.ttl_s must be/],
+        [/Cannot load .*a\.js: .*no such file, which config\.json names; Cannot load .*b\.mjs/, /config\.json: setup\.session\.ttl_s must be/],
       ],
       [
         { 'routes/middleware/config.json': { load: ['a.mjs'] }, 'routes/middleware/a.mjs': 'export const setup = () => { throw new Error("no disk") }' },

@@ -84,7 +84,7 @@ test('reports problems of the middleware, and those of the route files as well',
   const routes = { 'routes/b.json': [{ name: 'b', url: '/b' }, record('guarded', { middleware: 'guard' })] }
   const rows: [files: Record<string, unknown>, reason: RegExp][] = [
     [{ 'routes/middleware/config.json': '{"load": [}' }, /middleware\/config\.json: .*line 1, column 11/],
-    [{ 'routes/middleware/config.json': { load: ['guard.mjs'] } }, /guard\.mjs: there is no such file/],
+    [{ 'routes/middleware/config.json': { load: ['guard.mjs'] } }, /guard\.mjs: there is no such file, which config\.json names/],
     [
       { 'routes/middleware/config.json': { load: ['guard.mjs'] }, 'routes/middleware/guard.mjs': '\nimport {} from "nowhere"' },
       /guard\.mjs.*nowhere/,

@@ -1,7 +1,7 @@
 // `init --ts` as a newcomer uses it: the launcher creates the application, checks it, serves it, and reloads it.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
+import { appendFileSync, existsSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, it } from 'node:test'
 import { writeFiles } from '../support/application.ts'
@@ -25,6 +25,7 @@ describe('init --ts', () => {
     }
     assert.deepEqual([made.status, made.stderr], [0, ''])
     assert.match(made.stdout, /\n {2}routes\/home\.ts\n[^]*\n {2}package\.json\n {2}AGENTS\.md\n {2}tsconfig\.json\n/)
+    assert.match(made.stdout, /\nIn that folder, npm run dev starts it on http:\/\/127\.0\.0\.1:8080, and npm test tests it\.\n/)
     const checked = await runLauncher(t, ['check'], { cwd: folder })
     assert.deepEqual({ ...checked, stdout: printedWithoutNode(checked.stdout) }, {
       status: 0,
@@ -60,18 +61,25 @@ export const hello: Action<'/hello/:name'> = ({ params }) => params.name
   })
 })
 
+/** What an application does that keeps files. */
+const keeps = `
+import { writeFileSync } from 'node:fs'
+writeFileSync(\`\${process.env.STATE_DIRECTORY ?? '.'}/kept.txt\`, '')
+`
+
 describe('npm test of a new application', () => {
-  it('passes, fails with a fault, and fails without tests', async (t) => {
+  it('leaves the files of the application alone, passes, fails with a fault, and fails without tests', async (t) => {
     for (const option of runsTypeScript ? [[], ['--ts']] : [[]]) {
       const cwd = temporaryFolder()
       await runLauncher(t, ['init', 'app', ...option], { cwd })
       const folder = join(cwd, 'app')
       const files = readdirSync(folder).sort()
+      appendFileSync(join(folder, option.length === 0 ? 'routes/home.mjs' : 'routes/home.ts'), keeps)
       const runTests = () => spawnSync('npm', ['test', '--silent'], { cwd: folder, encoding: 'utf8', env: environment() })
       const passed = runTests()
       assert.equal(passed.status, 0, passed.stdout + passed.stderr)
       assert.match(passed.stdout, /pass 2\n/)
-      assert.deepEqual(readdirSync(folder).sort(), files) // No logs, no cache.
+      assert.deepEqual(readdirSync(folder).sort(), files) // No logs, no cache, no kept file.
       writeFiles(folder, { 'routes/home.html': '<h1>{{ title }}</h1>' })
       assert.notEqual(runTests().status, 0)
       rmSync(join(folder, 'test'), { recursive: true })

@@ -17,6 +17,7 @@ const files = [
   'routes/app.json',
   'routes/home.mjs',
   'routes/home.html',
+  'public/style.css',
   'routes/middleware/config.json',
   'test/app.test.mjs',
   'package.json',
@@ -43,7 +44,16 @@ test('its configuration is for prod; the local file has a new key of 32 bytes, a
   })
   for (const key of keys) assert.match(key, /^[A-Za-z0-9_-]{43}$/)
   assert.notEqual(keys[0], keys[1])
-  assert.match(readFileSync(join(one, '.gitignore'), 'utf8'), /^svc\.local\.json$/m)
+  const ignored = readFileSync(join(one, '.gitignore'), 'utf8').split('\n')
+  for (const line of ['svc.local.json', '.cached/', '.data/', '.logs/', '*.db', '*.db-*']) assert.ok(ignored.includes(line), line)
+})
+
+test('its npm test names a file of the server that every Node can load', () => {
+  const folder = join(temporaryFolder(), 'app')
+  initApplication(folder)
+  const { scripts } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { scripts: { test: string } }
+  const [, file = ''] = /--import "([^"]+)"/.exec(scripts.test) ?? []
+  assert.equal(resolve(folder, file), fileURLToPath(new URL('../../bin/register.js', import.meta.url)))
 })
 
 test('its routes, middleware configuration, actions and view work', async () => {

@@ -292,6 +292,25 @@ describe('the configuration', () => {
     await until(() => lines().some((line) => line.includes('svc.local.json was saved: a restart would fail: Cannot load ')))
     assert.deepEqual(lines().filter((line) => line.includes('reloaded')), [])
   })
+
+  test('is reported too when it was saved while the server started', async (t) => {
+    const folder = temporaryFolder()
+    const config = { app_key: testKey, 'app.env': 'dev', server: { port: 0 }, 'log.console': false }
+    const changed = { ...config, 'paths.public': 'open' }
+    writeFiles(folder, { ...files, 'open/a.css': 'a {}', 'svc.json': config })
+    const { lines } = await startIn(t, folder, {}, () => writeFiles(folder, { 'svc.json': changed }))
+    const reported = (): string[] => lines().filter((line) => line.endsWith(': restart the server for paths.public'))
+    assert.match(reported().join(), /svc\.json was saved during the start: /)
+    writeFiles(folder, { 'svc.json': { ...changed, 'dev.watch': true } })
+    await until(() => reported().length === 2)
+  })
+
+  test('is not reported when nothing was saved', async (t) => {
+    const folder = temporaryFolder()
+    writeFiles(folder, { ...files, 'svc.json': { app_key: testKey, 'app.env': 'dev', server: { port: 0 }, 'log.console': false } })
+    const { lines } = await startIn(t, folder)
+    assert.deepEqual(lines().filter((line) => line.includes('was saved')), [])
+  })
 })
 
 describe('createApp', () => {
@@ -305,10 +324,12 @@ describe('createApp', () => {
 })
 
 /** Creates an app in a folder, with or without a `svc.json`. */
-async function startIn(t: TestContext, folder: string, config: Readonly<Record<string, unknown>> = {}) {
+/** @param afterRead runs when the configuration has been read */
+async function startIn(t: TestContext, folder: string, config: Readonly<Record<string, unknown>> = {}, afterRead = () => {}) {
   const given = { 'app.env': 'dev', 'server.port': 0, 'log.console': false, app_key: testKey, ...config }
   const file = join(folder, 'svc.json')
   const loaded = loadConfig(file)
+  afterRead()
   const options = loaded.file === undefined ? { config: given, folder } : { loaded, configFile: file }
   const app = createApp({ ...options, watch: true })
   t.after(async () => {

@@ -138,6 +138,37 @@ describe('the search', () => {
     assert.match(find('certificates')[0]?.where ?? '', /#certificates$/)
   })
 
+  const questions: readonly (readonly [question: string, where: string])[] = [
+    ['serve a css file', '/docs/routes-and-actions#static-files'],
+    ['static files', '/docs/routes-and-actions#static-files'],
+    ['test with own database', '/docs/testing#files-and-databases'],
+    ['change the error message of a field', '/docs/configuration#setupvalidate'],
+    ['url params in a view', '/docs/context#what-views-see'],
+    ['session secret', '/docs/context#sessions'],
+    ['body parser', '/docs/context#the-body'],
+    ['how do I redirect', '/docs/context#replies'],
+    ['set cookie', '/docs/context#replies'],
+    ['read the query', '/docs/context#the-request'],
+    ['hash a password', '/docs/routes-and-actions#passwords'],
+    ['environment variables', '/docs/configuration#settings-of-the-application'],
+    ['404 page', '/docs/errors#pages-of-your-own'],
+    ['include a partial', '/docs/views#directives'],
+    ['the port is in use', '/docs/troubleshooting#messages-of-commands-and-of-the-start'],
+    ['hot reload', '/docs/routes-and-actions#saving-a-file-in-dev'],
+    ['log out', '/docs/recipes/sign-in#sign-in-from-scratch'],
+    ['send an email', '/docs/recipes/outbox#mail-with-an-outbox'],
+    ['cron job', '/docs/jobs#schedules'],
+    ['cors', '/docs/configuration#setupcors'],
+    ['layouts', '/docs/views#layouts'],
+    ['migrate from express', '/docs/recipes/from-express#from-express'],
+  ]
+  for (const [question, where] of questions) {
+    it(`has the answer to "${question}" among its first three sections`, () => {
+      const first = find(question).slice(0, 3).map((hit) => hit.where)
+      assert.ok(first.includes(where), first.join(' '))
+    })
+  }
+
   it('marks the words in what it shows, and escapes it', () => {
     for (const { snippet } of find('script nonce style')) {
       assert.match(snippet, /<mark>(?:script|nonce|style)<\/mark>/i)
