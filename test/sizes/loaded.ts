@@ -35,13 +35,15 @@ export async function loadedFiles(
   launched.child.kill('SIGTERM')
   assert.equal(await launched.ended, 0)
   const lib = join(checkout, 'lib/')
+  return scriptsIn(folder).filter((path) => path.startsWith(lib)).map((path) => path.slice(lib.length))
+}
+
+/** The files whose code has run, by what V8 wrote into a folder (`NODE_V8_COVERAGE`); absolute, sorted. */
+export function scriptsIn(folder: string): string[] {
   const seen = new Set<string>()
   for (const name of readdirSync(folder)) {
     const { result } = JSON.parse(readFileSync(join(folder, name), 'utf8')) as Coverage
-    for (const script of result) {
-      const path = script.url.startsWith('file:') ? fileURLToPath(script.url.replace(/\?.*$/, '')) : ''
-      if (path.startsWith(lib)) seen.add(path.slice(lib.length))
-    }
+    for (const { url } of result) if (url.startsWith('file:')) seen.add(fileURLToPath(url.replace(/\?.*$/, '')))
   }
   return [...seen].sort()
 }

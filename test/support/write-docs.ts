@@ -8,6 +8,7 @@ import { renderJobSchema } from './job-schema.ts'
 import { renderRouteSchema } from './route-schema.ts'
 import { renderMiddlewareSchema, renderSchema } from './schema.ts'
 import { renderTested } from './tested-page.ts'
+import { renderWhy } from './why-page.ts'
 
 const pages = [
   ['admin.md', renderAdmin],
@@ -19,6 +20,7 @@ const pages = [
   ['schemas/routes.schema.json', renderRouteSchema],
   ['svc.schema.json', renderSchema],
   ['tested.md', renderTested],
+  ['why.md', renderWhy],
 ] as const
 
 for (const [name, render] of pages) {
