@@ -91,13 +91,17 @@ describe('lib/svc.d.ts', () => {
     assert.deepEqual(text.match(/^\s*(?:import|\/\/\/).*| from '.*|\bimport\((?!'node:).*/gm), null)
   })
 
-  it('has the documented members of the context, the session, flash bags, forms, setup, WebSockets and servers, and no other', () => {
+  it('has the documented members of the context, the session, flash bags, forms, setup, files, jobs, WebSockets and servers, and no other', () => {
     const page = 'docs/context.md'
     assert.deepEqual(context, contextRows(readPage(page)).map(({ name }) => name).sort())
     assert.deepEqual(membersOf('Session'), listed(page, '## Sessions'))
     assert.deepEqual(membersOf('FlashBag'), listed(page, '## Flash messages'))
     assert.deepEqual(membersOf('Form'), listed(page, '## The body'))
     assert.deepEqual(membersOf('SetupApp'), listed('docs/routes-and-actions.md', '## Middleware'))
+    assert.deepEqual(membersOf('FileOptions'), listed('docs/routes-and-actions.md', '### Files'))
+    assert.deepEqual(membersOf('EnqueueOptions'), listed('docs/jobs.md', '## Enqueue a job'))
+    const shared = ['settings', 'url', 'channel', 'queue', 'enqueue'] // Those of `app`, in the same row.
+    assert.deepEqual([...membersOf('JobContext'), ...shared].sort(), listed('docs/jobs.md', '## The action'))
     const ofServer = [...membersOf('App'), ...membersOf('AppOptions'), 'channel', 'queue', 'logger'].sort()
     assert.deepEqual(ofServer, listed('docs/testing.md', '## A server in a program of your own').filter((name) => ofServer.includes(name)))
     const sockets = listed('docs/streaming.md', '## WebSockets')
