@@ -114,6 +114,13 @@ describe('the curl lines', () => {
     await runCurlLines(page, { 8080: url }, folder)
   })
 
+  it('of docs/errors.md print what the page shows', async (t) => {
+    const page = readPage('docs/errors.md')
+    const { folder, url, app } = await startApplication(t, shownFiles(page))
+    assert.deepEqual(app.warnings(), [])
+    await runCurlLines(page, { 8080: url }, folder)
+  })
+
   it('of docs/configuration.md print what the page shows', async (t) => {
     const page = readPage('docs/configuration.md')
     const { 'svc.json': config = '', ...files } = shownFiles(page)
