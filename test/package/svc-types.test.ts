@@ -22,7 +22,7 @@ import type { Session } from '../../lib/session/session.ts'
 import type { WebSocketConnection } from '../../lib/websocket/connection.ts'
 import { startApplication } from '../support/application.ts'
 import { contextRows, isSignature } from '../support/context-page.ts'
-import { readPage, tableBelow } from '../support/markdown.ts'
+import { codeOf, readPage, tableBelow } from '../support/markdown.ts'
 import { request } from '../support/request.ts'
 
 /** Compiles only if the server matches the declarations. */
@@ -85,6 +85,8 @@ describe('lib/svc.d.ts', () => {
   it('declares the values that the entry exports', () => {
     const values = [...text.matchAll(/^  export (?:function|class|const) (\w+)/gm)].map(([, name]) => name)
     assert.deepEqual(values.sort(), Object.keys(entry).sort())
+    const [listed = ''] = /The values are [^]*?\. /.exec(readPage('docs/typescript.md').prose) ?? []
+    assert.deepEqual(codeOf(listed).sort(), Object.keys(entry).sort())
   })
 
   it('needs no other file', () => {
