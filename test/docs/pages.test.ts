@@ -13,6 +13,7 @@ import { errorCodes } from '../../lib/http/errors.ts'
 import { assertCurrent } from '../support/current.ts'
 import { startApplication, writeFiles, type Files, type TestApplication } from '../support/application.ts'
 import { curl, runCurlLines } from '../support/curl.ts'
+import { builtInGroups } from '../support/documentation.ts'
 import { renderErrors, statusesOfConnection, statusesOfReplies, usedCodes } from '../support/errors-page.ts'
 import { withoutRequestId } from '../support/log-lines.ts'
 import { codeOf, headingIds, links, readPage, readPages, root, shownFiles, tableBelow } from '../support/markdown.ts'
@@ -235,6 +236,12 @@ describe('docs/routes-and-actions.md', () => {
       }
     }
     assert.equal(asked, 6)
+  })
+
+  it('lists the built-in middleware', () => {
+    const groups = builtInGroups().flatMap(({ middleware }) => [...middleware.keys()])
+    const listed = tableBelow(page, '## Built-in middleware').flatMap(([cell = '']) => codeOf(cell))
+    assert.deepEqual(listed.sort(), [...groups, 'SVC_MwLimit:<rule>'].sort())
   })
 
   it('has examples that work', async (t) => {
