@@ -247,7 +247,7 @@ describe('docs/routes-and-actions.md', () => {
   it('has examples that work', async (t) => {
     const shown = (part: string): string => page.blocks.find(({ text }) => text.includes(part))?.text ?? assert.fail(part)
     const record = JSON.parse(shown('svc:openapi')) as object
-    const routes = ['GET /numbers', 'GET /invoice/:id', 'GET /list', 'POST /join', 'GET /page/:id', 'GET /enter'].map((route) => {
+    const routes = ['GET /numbers', 'GET /invoice/:id', 'GET /list', 'GET /slow', 'POST /join', 'GET /page/:id', 'GET /enter'].map((route) => {
       const [method = '', url = ''] = route.split(' ')
       const name = url.split('/')[1] ?? ''
       return { name, method, url, action: `a.mjs@${name}` }
@@ -263,10 +263,13 @@ describe('docs/routes-and-actions.md', () => {
       'invoices/7.pdf': 'seven',
       'a.mjs': `${actions.join('')}
         const [version, entries] = [3, [1]]
+        export async function* slow({ setHeader }) { setHeader('Content-Type', 'text/plain'); await new Promise(setImmediate); yield 'x'.repeat(5000) }
         export const enter = async ({ password }) => { ${enter}\n${shown('password.verify')} return { ok, stale } }`,
     }, { 'app.env': 'dev' })
     const get = (path: string, options = {}): ReturnType<typeof request> => request(url + path, options)
     assert.match((await get('/numbers')).text, /^1\n2\n[^]*\n1000\n$/)
+    const slow = await get('/slow', { headers: { 'accept-encoding': 'br' } }) // A stream.
+    assert.deepEqual([slow.headers['content-encoding'], slow.headers['content-length'], slow.text.length], [undefined, undefined, 5000])
     assert.match(String((await get('/invoice/7')).headers['content-disposition']), /^attachment; filename="Invoice 7.pdf"/)
     assert.equal((await get('/list', { headers: { 'if-none-match': '"v3"' } })).status, 304)
     const headers = { 'content-type': 'application/json', accept: 'application/json' }
