@@ -50,7 +50,7 @@ export const configTable = {
   },
   app_key_previous: {
     kind: 'list', default: [], secret: true, check: (key) => (key === '' ? 'must not be empty' : undefined),
-    meaning: 'Keys that only verify tokens, so that open forms survive a change of `app_key`.',
+    meaning: 'Keys that only verify tokens: open forms then survive a change of `app_key`.',
   },
 
   'server.host': {
@@ -152,7 +152,7 @@ export const configTable = {
   'shared.name': {
     kind: 'string', default: 'svc',
     check: (name) => (/^[\w.-]{1,64}$/.test(name) ? undefined : 'must have 1 to 64 of A-Z a-z 0-9 _ . -'),
-    meaning: 'The prefix of every key in the engine, so that several applications can share one. A server with '
+    meaning: 'The prefix of every key in the engine: several applications can share one. A server with '
       + 'this name and another `app_key` is refused.',
   },
 
@@ -179,7 +179,7 @@ export const configTable = {
   },
   'admin.recovery_codes': {
     kind: 'list', default: [], secret: true, check: checkRecoveryHash,
-    meaning: 'Hashes of the recovery codes, each good once: `svc passwd --totp` makes ten, and a sign-in removes the '
+    meaning: 'Hashes of the recovery codes, each valid once: `svc passwd --totp` makes ten, and a sign-in removes the '
       + 'one that it used.',
   },
   'admin.hardened': {
@@ -230,7 +230,7 @@ export const configTable = {
   },
   'paths.maintenance': {
     kind: 'string', default: 'maintenance.html', check: checkPath,
-    meaning: 'While this file exists, [visitors get it](operations.md#maintenance) in place of the application.',
+    meaning: 'While this file exists, [visitors get it](operations.md#maintenance) instead of the application.',
   },
   'paths.cache': {
     kind: 'string', default: '.cached', check: checkPath,
@@ -257,12 +257,12 @@ export const configTable = {
 
   'static.fallback': {
     kind: 'string', default: '', check: checkFallback,
-    meaning: 'The page of a single-page application, relative to `paths.public`. It answers requests for pages, with '
-      + '200, whose path names neither a route nor a file. Empty: they get 404.',
+    meaning: 'The page of a single-page application, relative to `paths.public`. Requests for pages get it, '
+      + 'with 200, if no route and no file has their path. Empty: they get 404.',
   },
   'static.types': {
     kind: 'object', default: {}, check: checkTypes,
-    meaning: 'Types of static files by their ending, besides the known ones: `{"glb": "model/gltf-binary"}`.',
+    meaning: 'Types of static files by their extension, besides the known ones: `{"glb": "model/gltf-binary"}`.',
   },
   'static.immutable': {
     kind: 'list', default: [], check: (pattern) => (pattern === '' ? 'must not be empty' : undefined),

@@ -17,7 +17,7 @@ import { createOriginCheck } from '../http/origin.ts'
 export const csrfTable = settingsTable({
   redirect: {
     kind: 'string', default: '', check: (text) => (text === '' ? undefined : checkRedirect(text)),
-    meaning: 'Where a refused request is redirected. Empty: it is answered 403 with JSON.',
+    meaning: 'Where a refused request is redirected. Empty: it gets 403 with JSON.',
   },
   header: {
     kind: 'string', default: 'x-csrf-token', check: checkHeaderName,

@@ -25,7 +25,7 @@ export const errorCodes = {
   request_timeout:
     'The request did not arrive in time, or its body stopped (`server.header_timeout_s`, `server.request_timeout_s`, '
     + '`server.body_idle_timeout_s`); `detail` names the reason.',
-  body_too_large: 'The body is larger than `server.body_limit_kb`.',
+  body_too_large: 'The body is larger than `body_limit_kb` of the route, else `server.body_limit_kb`.',
   too_many_requests:
     'The client has made more requests than a limit allows (`SVC_MwLimit`); `Retry-After` says when to try again.',
   unsupported_media_type: 'The action does not accept the type of the body.',

@@ -12,12 +12,12 @@ import { cronSchedule, everySchedule, type Schedule } from './schedule.ts'
 export const jobTable = {
   retries: {
     kind: 'integer', min: 0, max: 100, default: 5,
-    meaning: 'Tries after the first that failed. Then the job is dead.',
+    meaning: 'How often a failed job is tried again. Then it is dead.',
   },
   backoff_s: {
     kind: 'integer', min: 0, max: 3600, default: 10,
     meaning: 'Seconds before the second try. The delay doubles with each try, to at most an hour, and varies by up to '
-      + 'a quarter, so that jobs that failed together do not run again together.',
+      + 'a quarter: jobs that failed together do not run again together.',
   },
   timeout_s: {
     kind: 'integer', min: 1, max: 86_400, default: 60,
@@ -25,7 +25,7 @@ export const jobTable = {
   },
   catch_up: {
     kind: 'boolean', default: true,
-    meaning: 'With `every` or `cron`: whether a run that was missed while no server ran is made once at the start.',
+    meaning: 'With `every` or `cron`: whether a run that was missed while no server ran is made up for at the start.',
   },
 } as const satisfies Readonly<Record<string, Row>>
 

@@ -11,7 +11,8 @@ const script = `addEventListener('keydown', (event) => {
   if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || event.target.matches('input')) return
   event.preventDefault()
   document.getElementById('q').select()
-})`
+})
+document.querySelector('#pages [aria-current]')?.scrollIntoView({ block: 'nearest' })`
 
 /** The Content-Security-Policy of every page: its own style and script, and pictures of the site. */
 export const policy = [

@@ -94,7 +94,7 @@ export class Markdown {
     const heads = cells(head).map((cell) => (cell === '' ? '<td></td>' : `<th scope="col">${cell}</th>`))
     const body = rows.map((row) => this.#keep(`<tr>${cells(row).map((cell) => `<td>${cell}</td>`).join('')}</tr>`))
     const table = `<table><thead><tr>${heads.join('')}</tr></thead><tbody>${body.join('\n')}</tbody></table>`
-    return heads.length < 5 ? table : `<div class="wide" tabindex="0">${table}</div>`
+    return heads.length < 3 ? table : `<div class="wide" tabindex="0">${table}</div>`
   }
 
   #inline(text: string): string {
@@ -113,7 +113,7 @@ export class Markdown {
   }
 
   #span({ kind, text, target = '' }: Span): string {
-    if (kind === 'code') return `<code>${escapeHtml(text.replace(/^ (.*) $/s, '$1'))}</code>`
+    if (kind === 'code') return `<code>${breakable(escapeHtml(text.replace(/^ (.*) $/s, '$1')))}</code>`
     if (kind === 'strong' || kind === 'em') return `<${kind}>${this.#inline(text)}</${kind}>`
     const url = escapeHtml(this.#link(target))
     if (kind === 'picture') return `<img src="${url}" alt="${escapeHtml(text)}">`
@@ -134,6 +134,11 @@ interface Span {
   readonly target?: string
   /** Where the text behind it begins. */
   readonly end: number
+}
+
+/** Allows line breaks inside a long name, behind its dots, slashes and underscores, and between members of JSON. */
+function breakable(html: string): string {
+  return html.replace(/(?<=\w)[./_](?=[A-Za-z])|,(?=&quot;)/g, '$&<wbr>')
 }
 
 /** Returns where the next span may begin; -1 if nowhere. */

@@ -24,6 +24,10 @@ test('the documents are read, searched and left by the keyboard', async (t) => {
   assert.ok(Number(await page.evaluate('document.querySelectorAll("mark").length')) > 3)
   await page.follow('.hits a')
   assert.equal(await page.evaluate('location.pathname + location.hash'), '/docs/troubleshooting#lines-of-nodes')
+  const tops = `['header', '#pages', '#lines-of-nodes'].map((each) => Math.round(document.querySelector(each).getBoundingClientRect().top))`
+  const [header, pages, heading] = (await page.evaluate(tops)) as [number, number, number]
+  assert.deepEqual([header, pages], [0, 64]) // They stay when the page scrolls,
+  assert.ok(heading >= 64, String(heading)) // and do not hide where a link leads.
   assert.deepEqual(page.errors, [])
 })
 

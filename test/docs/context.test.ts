@@ -3,8 +3,10 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { startApplication } from '../support/application.ts'
 import { contextRows } from '../support/context-page.ts'
-import { readPage } from '../support/markdown.ts'
+import { runCurlLines } from '../support/curl.ts'
+import { readPage, shownFiles } from '../support/markdown.ts'
 import { exchange, parseAnswer } from '../support/raw.ts'
+import { request } from '../support/request.ts'
 
 const page = readPage('docs/context.md')
 const rows = contextRows(page)
@@ -86,6 +88,13 @@ const examples: Readonly<Record<string, string>> = {
 }
 
 describe('docs/context.md', () => {
+  it('has an example that works', async (t) => {
+    const { url, folder, lines } = await startApplication(t, shownFiles(page))
+    await runCurlLines(page, { 8080: url }, folder)
+    assert.match(lines().find((line) => line.includes('a note was read')) ?? '', /id=7 by=127\.0\.0\.1$/)
+    assert.equal((await request(`${url}/notes/0`)).status, 404)
+  })
+
   it('has members that work and return the expected values', async (t) => {
     const { port } = await startApplication(t, {
       'routes/notes.json': [{ name: 'note', url: '/notes/:id', action: 'notes.mjs', middleware: 'SVC_MwSession' }],

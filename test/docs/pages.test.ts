@@ -13,6 +13,7 @@ import { errorCodes } from '../../lib/http/errors.ts'
 import { assertCurrent } from '../support/current.ts'
 import { startApplication, writeFiles, type Files, type TestApplication } from '../support/application.ts'
 import { curl, runCurlLines } from '../support/curl.ts'
+import { builtInGroups } from '../support/documentation.ts'
 import { renderErrors, statusesOfConnection, statusesOfReplies, usedCodes } from '../support/errors-page.ts'
 import { withoutRequestId } from '../support/log-lines.ts'
 import { codeOf, headingIds, links, readPage, readPages, root, shownFiles, tableBelow } from '../support/markdown.ts'
@@ -111,6 +112,13 @@ describe('the curl lines', () => {
     const { folder, url, app } = await startApplication(t, shownFiles(page), { 'paths.public': 'public' })
     assert.deepEqual(app.warnings(), [])
     writeFileSync(join(folder, 'picture.png'), png)
+    await runCurlLines(page, { 8080: url }, folder)
+  })
+
+  it('of docs/errors.md print what the page shows', async (t) => {
+    const page = readPage('docs/errors.md')
+    const { folder, url, app } = await startApplication(t, shownFiles(page))
+    assert.deepEqual(app.warnings(), [])
     await runCurlLines(page, { 8080: url }, folder)
   })
 
@@ -228,6 +236,50 @@ describe('docs/routes-and-actions.md', () => {
       }
     }
     assert.equal(asked, 6)
+  })
+
+  it('lists the built-in middleware', () => {
+    const groups = builtInGroups().flatMap(({ middleware }) => [...middleware.keys()])
+    const listed = tableBelow(page, '## Built-in middleware').flatMap(([cell = '']) => codeOf(cell))
+    assert.deepEqual(listed.sort(), [...groups, 'SVC_MwLimit:<rule>'].sort())
+  })
+
+  it('has examples that work', async (t) => {
+    const shown = (part: string): string => page.blocks.find(({ text }) => text.includes(part))?.text ?? assert.fail(part)
+    const record = JSON.parse(shown('svc:openapi')) as object
+    const routes = ['GET /numbers', 'GET /invoice/:id', 'GET /list', 'GET /slow', 'POST /join', 'GET /page/:id', 'GET /enter'].map((route) => {
+      const [method = '', url = ''] = route.split(' ')
+      const name = url.split('/')[1] ?? ''
+      return { name, method, url, action: `a.mjs@${name}` }
+    })
+    const enter = `const users = new Map([['ann', { hash: await password.hash('x') }]])
+      const [name, form] = ['ann', new Map([['password', 'x']])]`
+    const actions = ["from 'svc'", 'function* numbers', 'const invoice', 'const list'].map(shown)
+    const { url } = await startApplication(t, {
+      'routes/a.json': [...routes, record],
+      'routes/middleware/config.json': { load: ['orders.mjs', 'ready.mjs'] },
+      'routes/middleware/orders.mjs': `const open = new Set([1, 2])\n${shown('metrics.counter')}`,
+      'routes/middleware/ready.mjs': `const pool = { query: () => Promise.reject(new Error('down')) }\n${shown('app.ready')}`,
+      'invoices/7.pdf': 'seven',
+      'a.mjs': `${actions.join('')}
+        const [version, entries] = [3, [1]]
+        export async function* slow({ setHeader }) { setHeader('Content-Type', 'text/plain'); await new Promise(setImmediate); yield 'x'.repeat(5000) }
+        export const enter = async ({ password }) => { ${enter}\n${shown('password.verify')} return { ok, stale } }`,
+    }, { 'app.env': 'dev' })
+    const get = (path: string, options = {}): ReturnType<typeof request> => request(url + path, options)
+    assert.match((await get('/numbers')).text, /^1\n2\n[^]*\n1000\n$/)
+    const slow = await get('/slow', { headers: { 'accept-encoding': 'br' } }) // A stream.
+    assert.deepEqual([slow.headers['content-encoding'], slow.headers['content-length'], slow.text.length], [undefined, undefined, 5000])
+    assert.match(String((await get('/invoice/7')).headers['content-disposition']), /^attachment; filename="Invoice 7.pdf"/)
+    assert.equal((await get('/list', { headers: { 'if-none-match': '"v3"' } })).status, 304)
+    const headers = { 'content-type': 'application/json', accept: 'application/json' }
+    const joined = await get('/join', { method: 'POST', headers, body: '{"name":"Ann","email":"ann@example.org"}' })
+    assert.deepEqual([joined.status, joined.text], [201, '{"id":7,"name":"Ann","email":"ann@example.org"}'])
+    assert.deepEqual([(await get('/page/7')).text, (await get('/page/x')).status], ['{"id":7,"page":1}', 404])
+    assert.equal((await get('/enter')).text, '{"ok":true,"stale":false}')
+    assert.match((await get('/openapi.json')).text, /"openapi":\s*"3\.1/)
+    assert.match((await get('/svc-metrics')).text, /^app_open_orders 2$/m)
+    assert.equal((await get('/svc-ready')).status, 503)
   })
 })
 

@@ -6,6 +6,7 @@ import { runCurlLines } from '../support/curl.ts'
 import { withoutRequestId } from '../support/log-lines.ts'
 import { codeOf, readPage, shownFiles, tableBelow } from '../support/markdown.ts'
 import { request } from '../support/request.ts'
+import { hasSqlite } from '../support/sqlite.ts'
 import { until } from '../support/until.ts'
 import { openWebSocket, WebSocketClient } from '../support/websocket.ts'
 
@@ -17,6 +18,23 @@ describe('docs/streaming.md', () => {
     const { url, folder, app } = await startApplication(t, files)
     assert.deepEqual(app.warnings(), [])
     await runCurlLines(page, { 8080: url }, folder)
+  })
+
+  it('has examples of leases, durable channels and waits that work', async (t) => {
+    const paid = page.blocks.find(({ text }) => text.includes('durable: true'))?.text ?? ''
+    const [, held = ''] = /`return (ctx\.hold\(.*\))` replies/.exec(page.prose) ?? []
+    const { url } = await startApplication(t, {
+      ...files,
+      'routes/more.json': ['paid', 'held'].map((name) => ({ name, url: `/${name}`, action: `more.mjs@${name}` })),
+      'more.mjs': `${paid}\nconst other = 'data:,done'\nexport const held = (ctx) => ${held}`,
+    })
+    await request(`${url}/jobs`, { headers: form, body: 'file=c.pdf' })
+    const { lease } = (await request(`${url}/jobs/leased`)).json() as { lease: string }
+    const done = { headers: form, body: `lease=${encodeURIComponent(lease)}` }
+    assert.equal((await request(`${url}/jobs/done`, done)).text, '{"done":true}')
+    assert.equal((await request(`${url}/jobs/done`, done)).text, '{"done":false}')
+    assert.equal((await request(`${url}/held`)).text, 'done')
+    assert.equal((await request(`${url}/paid`, { body: '{"order":7}' })).status, hasSqlite ? 202 : 500)
   })
 
   it('shows the start of a stream', async (t) => {

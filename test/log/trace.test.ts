@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Trace, traceModules } from '../../lib/log/trace.ts'
+import { readPage, tableBelow } from '../support/markdown.ts'
 
 const specModules =
   'app server worker_http worker_ws worker_otros pool pool_detector metrics config socket monitor response logger error'
 
 test('has the switches of the specification, all on at first', () => {
   assert.deepEqual(traceModules, specModules.split(' '))
+  assert.deepEqual(tableBelow(readPage('docs/logging.md'), '### Modules and trace switches').map(([cell = '']) => cell.slice(1, -1)), traceModules)
   assert.deepEqual(new Trace().state(), Object.fromEntries(traceModules.map((module) => [module, true])))
 })
 

@@ -27,6 +27,14 @@ describe('Markdown', () => {
       '<table><thead><tr><td></td><th scope="col"><code>a</code></th></tr></thead><tbody>' +
         '<tr><td><code>x | y</code></td><td><a href="/to/z.md">z</a></td></tr></tbody></table>\n<p>end</p>',
     ],
+    [
+      'a table of three columns, which scrolls where the screen is narrow',
+      '| a | b | c |\n| --- | --- | --- |\n| 1 | 2 | 3 |',
+      '<div class="wide" tabindex="0"><table><thead><tr><th scope="col">a</th><th scope="col">b</th><th scope="col">c</th></tr></thead>' +
+        '<tbody><tr><td>1</td><td>2</td><td>3</td></tr></tbody></table></div>',
+    ],
+    ['places for line breaks in long names', '`log.max_size_mb` `/svc-status` `127.0.0.1` `.mjs`', '<p><code>log.<wbr>max_<wbr>size_<wbr>mb</code> <code>/svc-status</code> <code>127.0.0.1</code> <code>.mjs</code></p>'],
+    ['places for line breaks between members of JSON', '`{"a":1,"b":2}`', '<p><code>{&quot;a&quot;:1,<wbr>&quot;b&quot;:2}</code></p>'],
     ['a comment', '<!-- made -->\n# A', '<h1 id="a">A</h1>'],
     ['HTML as text', '<script>alert(1)</script> & `<b>`', '<p>&lt;script&gt;alert(1)&lt;/script&gt; &amp; <code>&lt;b&gt;</code></p>'],
     ['HTML in code', '```html\n<b class="x">\n```', '<pre tabindex="0"><code>&lt;b class=&quot;x&quot;&gt;</code></pre>'],

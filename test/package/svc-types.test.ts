@@ -22,7 +22,7 @@ import type { Session } from '../../lib/session/session.ts'
 import type { WebSocketConnection } from '../../lib/websocket/connection.ts'
 import { startApplication } from '../support/application.ts'
 import { contextRows, isSignature } from '../support/context-page.ts'
-import { readPage, tableBelow } from '../support/markdown.ts'
+import { codeOf, readPage, tableBelow } from '../support/markdown.ts'
 import { request } from '../support/request.ts'
 
 /** Compiles only if the server matches the declarations. */
@@ -85,18 +85,25 @@ describe('lib/svc.d.ts', () => {
   it('declares the values that the entry exports', () => {
     const values = [...text.matchAll(/^  export (?:function|class|const) (\w+)/gm)].map(([, name]) => name)
     assert.deepEqual(values.sort(), Object.keys(entry).sort())
+    const [listed = ''] = /The values are [^]*?\. /.exec(readPage('docs/typescript.md').prose) ?? []
+    assert.deepEqual(codeOf(listed).sort(), Object.keys(entry).sort())
   })
 
   it('needs no other file', () => {
     assert.deepEqual(text.match(/^\s*(?:import|\/\/\/).*| from '.*|\bimport\((?!'node:).*/gm), null)
   })
 
-  it('has the documented members of the context, the session, flash bags, forms, WebSockets and servers, and no other', () => {
+  it('has the documented members of the context, the session, flash bags, forms, setup, files, jobs, WebSockets and servers, and no other', () => {
     const page = 'docs/context.md'
     assert.deepEqual(context, contextRows(readPage(page)).map(({ name }) => name).sort())
     assert.deepEqual(membersOf('Session'), listed(page, '## Sessions'))
     assert.deepEqual(membersOf('FlashBag'), listed(page, '## Flash messages'))
     assert.deepEqual(membersOf('Form'), listed(page, '## The body'))
+    assert.deepEqual(membersOf('SetupApp'), listed('docs/routes-and-actions.md', '## Middleware'))
+    assert.deepEqual(membersOf('FileOptions'), listed('docs/routes-and-actions.md', '### Files'))
+    assert.deepEqual(membersOf('EnqueueOptions'), listed('docs/jobs.md', '## Enqueue a job'))
+    const shared = ['settings', 'url', 'channel', 'queue', 'enqueue'] // Those of `app`, in the same row.
+    assert.deepEqual([...membersOf('JobContext'), ...shared].sort(), listed('docs/jobs.md', '## The action'))
     const ofServer = [...membersOf('App'), ...membersOf('AppOptions'), 'channel', 'queue', 'logger'].sort()
     assert.deepEqual(ofServer, listed('docs/testing.md', '## A server in a program of your own').filter((name) => ofServer.includes(name)))
     const sockets = listed('docs/streaming.md', '## WebSockets')

@@ -1,4 +1,4 @@
-import type { Page } from './markdown.ts'
+import { tableBelow, type Page } from './markdown.ts'
 
 /** A member of the context as documented in `docs/context.md`. */
 export interface ContextRow {
@@ -8,7 +8,8 @@ export interface ContextRow {
 }
 
 /** The members in all tables of `docs/context.md` that begin with `member`, and the other names that the page gives them. */
-export function contextRows({ prose }: Page): ContextRow[] {
+export function contextRows(page: Page): ContextRow[] {
+  const { prose } = page
   const rows: ContextRow[] = []
   let within = false
   for (const line of prose.split('\n')) {
@@ -16,9 +17,8 @@ export function contextRows({ prose }: Page): ContextRow[] {
     else if (line.startsWith('| member |')) within = true
     else if (within && !line.startsWith('| ---')) rows.push(rowOf(line))
   }
-  const [names = ''] = /^The specification's names are [^]*?\n\n/m.exec(prose) ?? []
-  const given = [...names.matchAll(/`(\w+)(?:\([^)]*\))?`\s+for\s+`([\w.]+)`/g)]
-  return [...rows, ...given.map(([, name = '', member = '']) => ({ name, type: typeOf(rows, member, name) }))]
+  const others = tableBelow(page, '## Other names').map((cells) => cells.map((cell) => /\w[\w.]*/.exec(cell)?.[0] ?? ''))
+  return [...rows, ...others.map(([name = '', member = '']) => ({ name, type: typeOf(rows, member, name) }))]
 }
 
 /** Whether the first cell of a row is the signature of a member: `name: type` or `name(parameter: type): type`. */

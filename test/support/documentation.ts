@@ -23,43 +23,84 @@ import { allowedValues } from '../../lib/base/value.ts'
 const head = `<!-- Made by \`npm run docs\`: change test/support/documentation.ts and the tables that it imports. -->
 # Configuration
 
-The server reads \`svc.json\`, then [\`svc.local.json\`](#the-local-file), which overrides it. A change needs a restart. The
-built-in middleware has [settings](#settings-of-the-built-in-middleware) in a separate file.
+Write the keys that you want to change into \`svc.json\`, and secrets into [\`svc.local.json\`](#the-local-file), which
+overrides it. Then restart the server; \`svc check\` checks both files first.
+
+\`\`\`json
+{
+  "app": { "env": "prod" },
+  "server": { "port": 8081, "trusted_proxies": ["127.0.0.1"] },
+  "paths": { "public": "public" }
+}
+\`\`\`
+
+[Every key](#keys) is below. The built-in middleware has [settings](#settings-of-the-built-in-middleware) in a separate
+file, and your code has [its own](#settings-of-the-application).
 
 ## Which file
 
-The server uses the first of these that is given or exists:
+The server uses the first of these that is given or exists, and names it in the first line of the log:
 
 1. \`--config FILE\`
 2. the environment variable \`SVC_CONFIG\`
 3. \`svc.json\` in the working directory
 4. \`svc.json\` next to the server's \`package.json\`: the demo application
 
-The first line of the log names it. If the file of 1 or 2 does not exist, the server exits with status 78. Relative
-paths in the file are relative to its folder. These override the file:
+If the file of 1 or 2 does not exist, the server exits with status 78. Relative paths in the file are relative to its
+folder. Some values may come from elsewhere, and then override the file:
 
-- \`--host\`, \`--port\` and \`--env\`
-- for \`app_key\`: \`SVC_APP_KEY\`, then systemd's credential \`$CREDENTIALS_DIRECTORY/app_key\`
-- for \`app_key_previous\`: \`SVC_APP_KEY_PREVIOUS\`, then the credential \`app_key_previous\`, one key per line
-- for the password in \`shared.url\`: \`SVC_SHARED_PASSWORD\`, then the credential \`shared_password\`
-- for \`admin.metrics_token\`: \`SVC_METRICS_TOKEN\`, then the credential \`metrics_token\`
-
-With \`"$schema": "PATH/docs/svc.schema.json"\`, which \`init\` writes, editors complete and check the keys.
+| key | first from | then from |
+| --- | --- | --- |
+| \`server.host\`, \`server.port\`, \`app.env\` | \`--host\`, \`--port\`, \`--env\` | |
+| \`app_key\` | \`SVC_APP_KEY\` | systemd's credential \`$CREDENTIALS_DIRECTORY/app_key\` |
+| \`app_key_previous\` | \`SVC_APP_KEY_PREVIOUS\` | the credential \`app_key_previous\`, one key per line |
+| the password in \`shared.url\` | \`SVC_SHARED_PASSWORD\` | the credential \`shared_password\` |
+| \`admin.metrics_token\` | \`SVC_METRICS_TOKEN\` | the credential \`metrics_token\` |
 
 ## The local file
 
 Keep secrets and machine-specific settings out of version control, in \`svc.local.json\` next to \`svc.json\`
 (\`<name>.local.json\` next to \`<name>.json\`). Each of its keys overrides that key of \`svc.json\`, lists as a whole.
-\`svc.js check\` prints the keys that are in both. [\`settings\`](#settings-of-the-application) and
-[\`setup\`](#settings-of-the-built-in-middleware) are merged member by member, at every depth.
+[\`settings\`](#settings-of-the-application) and [\`setup\`](#settings-of-the-built-in-middleware) are merged member by
+member, at every depth. \`svc check\` prints the keys that are in both.
 
-If it exists or \`config.local\` is \`true\`, as \`init\` sets it, the server and \`svc.js passwd\` save only to it: the admin's name, password
-and secret, and the key of the first setup.
+If the local file exists, or \`config.local\` is \`true\`, as \`init\` sets it, the server and \`svc passwd\` save only to it: the
+admin's name, password and secret, and the key of the first setup.
 
+## How it is written
+
+The file is JSON in UTF-8, without comments and trailing commas. \`{"server": {"port": 8080}}\` and \`{"server.port":
+8080}\` mean the same, and may be mixed. A key in both forms, or twice in one object, is an error. Values are never
+converted. The server reports every problem, exits with status 78, and does not change the file:
+
+\`\`\`
+Cannot load /srv/app/svc.json: 2 problems
+  server.port must be 0 to 65535: it is "8080" (line 4)
+  log.max_size_mb must be 1 to 100000: it is -3 (line 9)
+\`\`\`
+
+- Messages never show a *secret*.
+- An unknown key is kept, with a warning that suggests the nearest known key. \`svc check\` exits with status 0 if there are
+  only warnings.
+- With \`"$schema": "PATH/docs/svc.schema.json"\`, which \`init\` writes, editors complete and check the keys.
+
+## When the server writes the file
+
+To save the administrator, the server reads the file again, changes only those values, and renames \`.svc.json.*.tmp\` over
+it. Its user must be able to write to the folder. Mode and group stay the same, and so does the owner when the writer is
+root. A new file has mode 0600. Do not save the file in an editor at that moment: the last write wins.
+
+## Keys
+
+Where no values are listed, the default shows the type: a string, or \`true\` and \`false\`. Lists contain strings.
+`
+
+const ofApplication = `
 ## Settings of the application
 
-Put the values that your code needs, such as the address of a mail server, into \`settings\`: any JSON object. Actions and
-middleware have it as \`ctx.settings\`, \`setup(app)\` as \`app.settings\`. Keep secrets out of the file with references:
+Put the values that your code needs, such as the address of a mail server, into \`settings\` of \`svc.json\`: any JSON object.
+Actions and middleware have it as \`ctx.settings\`, \`setup(app)\` as \`app.settings\`. A reference such as \`{ "env": "MAIL_URL"
+}\` keeps a secret out of the file:
 
 \`svc.json\`:
 
@@ -102,8 +143,8 @@ $ curl http://localhost:8080/mail
 {"host":"relay.example.org","from":"notes@example.org"}
 \`\`\`
 
-Anywhere in \`settings\`, an object with one of these members, and no other, is a reference to a text. The last line end is
-removed; a text may have up to 64 KiB. A reference is never converted: its field in a schema must be a text.
+Anywhere in \`settings\`, an object with one of these members, and no other, is a reference to a text of at most 64 KiB, whose
+last line end is removed:
 
 | reference | is the text of |
 | --- | --- |
@@ -111,56 +152,33 @@ removed; a text may have up to 64 KiB. A reference is never converted: its field
 | \`{ "credential": "mail" }\` | the file \`$CREDENTIALS_DIRECTORY/mail\`, which systemd creates for \`LoadCredential=mail:...\` |
 | \`{ "file": "secrets/mail" }\` | a file in UTF-8, relative to the folder of \`svc.json\`, and not in \`paths.public\` |
 
-One that cannot be read ends the start with status 78; \`check\` reports it too. They are read at the start only: a new value
-needs a restart. On your own machine, a value in \`svc.local.json\` replaces a reference in \`svc.json\`:
+- References are read at the start only: a new value needs a restart. One that cannot be read ends the start with status
+  78, and \`check\` reports it. On your own machine, write the value into \`svc.local.json\` instead.
+- A reference is never converted: its field in a schema must be a text.
 
 \`\`\`
 Cannot load /srv/app/svc.json: settings.mail.url needs the environment variable MAIL_URL: it is not set (line 12)
 \`\`\`
 
 The export \`settings\` of a [middleware module](routes-and-actions.md#middleware) is a schema made with
-[\`fields\`](forms.md#fields). It is optional, and several modules may have one, each for its own part. Every schema checks
-all settings; the values that it returns, with its defaults, replace those of the file. Members that no schema declares
-stay, except inside lists. Wrong settings end the start with status 78 and refuse a reload:
+[\`fields\`](forms.md#fields). It is optional, and several modules may have one, each for its own part.
+
+- Every schema checks all settings. The values that it returns, with its defaults, replace those of the file. Members that
+  no schema declares stay, except inside lists.
+- Wrong settings end the start with status 78 and refuse a reload:
 
 \`\`\`
 Cannot load /srv/app/svc.json: settings.mail.url: Must be a text (line 12)
 \`\`\`
 
-\`ctx.settings\` is the same object for all requests. It and everything in it is frozen, and has no prototype: use
+\`ctx.settings\` is the same object for all requests, frozen at every depth. Its objects have no prototype: use
 \`Object.keys(settings.mail)\`, not \`settings.mail.hasOwnProperty()\`. [TypeScript](typescript.md#settings) can know its
 type. \`app.config.settings\` has the references as written.
 
-Messages never show a value. [\`/svc-config\`](admin.md#configuration) shows where each comes from, and only whether it is
-set if it comes from a reference, is a URL with a password, or has the name of a secret: with \`pass\`, \`secret\` or \`token\`
-in it, ending in \`key\`, or with a word such as \`pin\`. If there is a local file, \`check\` warns of such a text in
-\`svc.json\`.
-
-## How it is written
-
-The file is JSON in UTF-8, without comments and trailing commas. \`{"server": {"port": 8080}}\` and \`{"server.port":
-8080}\` mean the same, and may be mixed. A key in both forms, or twice in one object, is an error. Values are never
-converted. The server reports every problem, exits with status 78, and does not change the file:
-
-\`\`\`
-Cannot load /srv/app/svc.json: 2 problems
-  server.port must be 0 to 65535: it is "8080" (line 4)
-  log.max_size_mb must be 1 to 100000: it is -3 (line 9)
-\`\`\`
-
-Messages never show a *secret*. An unknown key is kept, with a warning that suggests the nearest known key. \`svc check\`
-exits with status 0 if there are only warnings.
-
-## When the server writes the file
-
-To save the administrator, the server reads the file again, changes only those values, and renames \`.svc.json.*.tmp\`
-over it, so its user must be able to write to the folder. Mode and group stay the same, and so does the owner when the
-writer is root. A new file has mode
-0600. Do not save the file in an editor at that moment: the last write wins.
-
-## Keys
-
-Where no values are listed, the default shows the type: a string, or \`true\` and \`false\`. Lists contain strings.
+**Secrets.** Messages never show a value. [\`/svc-config\`](admin.md#configuration) shows where each value comes from. It shows
+only whether it is set if it comes from a reference, is a URL with a password, or has the name of a secret: with \`pass\`,
+\`secret\` or \`token\` in it, ending in \`key\`, or with a word such as \`pin\`. If there is a local file, \`check\` warns of such
+a text in \`svc.json\`.
 `
 
 const titles: Readonly<Record<string, string>> = {
@@ -194,21 +212,21 @@ const titles: Readonly<Record<string, string>> = {
 const middlewareHead = `
 ## Settings of the built-in middleware
 
-They are members of \`setup\` in \`config.json\` of \`paths.middleware\`:
+They are members of \`setup\` in \`config.json\` of \`paths.middleware\`, which a reload reads again:
 
 \`\`\`json
 { "load": [], "setup": { "session": { "ttl_s": 1800 }, "csrf": { "lapse": 3600 } } }
 \`\`\`
 
-\`setup\` of \`svc.json\` is merged over it, and that of [\`svc.local.json\`](#the-local-file) over both, group by group and key by
-key: set there what differs by machine. \`svc check\` prints what is overridden. A relative path in a group is relative to
-the folder of \`svc.json\`, whichever file it is in.
+- \`setup\` of \`svc.json\` is merged over it, and that of [\`svc.local.json\`](#the-local-file) over both, group by group and
+  key by key: set there what differs by machine. \`svc check\` prints what is overridden. These two are read at the start
+  only.
+- A relative path is relative to the folder of \`svc.json\`, whichever file it is in.
+- A wrong value ends the start with status 78 and refuses a reload; an unknown key causes a warning.
+- With \`"$schema": "PATH/docs/schemas/middleware.schema.json"\` in \`config.json\`, which \`init\` writes, editors complete the
+  keys and underline mistakes.
 
-With \`"$schema": "PATH/docs/schemas/middleware.schema.json"\` in \`config.json\`, which \`init\` writes, editors complete the keys and
-underline mistakes.
-
-A wrong value ends the start with status 78 and refuses a reload; an unknown key causes a warning. A reload applies
-changes of \`config.json\`; \`svc.json\` is read at the start. [Routes and actions](routes-and-actions.md#built-in-middleware) describes each middleware.
+[Routes and actions](routes-and-actions.md#built-in-middleware) describes each middleware.
 `
 
 const middlewareNotes: Readonly<Record<string, string>> = {
@@ -233,7 +251,8 @@ export function renderConfiguration(table: Readonly<Record<string, KeyRow>> = co
     groups.set(title, [...(groups.get(title) ?? []), [key, row]])
   }
   const sections = [...groups].map(([title, rows]) => `\n### ${title}\n\n${tableOf(rows)}`)
-  return head + sections.join('') + middlewareHead + builtInGroups().map(sectionOf).join('') + messagesSection()
+  const ofMiddleware = builtInGroups().map(sectionOf).join('') + messagesSection()
+  return head + sections.join('') + middlewareHead + ofMiddleware + ofApplication
 }
 
 /** Lists keys that differ only in their names, such as the trace switches, in one sentence. */
