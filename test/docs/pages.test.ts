@@ -6,6 +6,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { basename, join, posix } from 'node:path'
 import { describe, it, test, type TestContext } from 'node:test'
 import { createApp } from '../support/app.ts'
+import { helpText } from '../../lib/cli/options.ts'
 import { initApplication } from '../../lib/commands/init.ts'
 import { loadConfig, type LoadedConfig } from '../../lib/config/load.ts'
 import { csrfReasons } from '../../lib/csrf/check.ts'
@@ -408,6 +409,12 @@ describe('docs/troubleshooting.md on the built-in middleware', () => {
       return codeOf(cell).map((text) => patternOf(text, `${level} `))
     }))
   })
+})
+
+test('README.md lists the commands of --help', () => {
+  const listed = tableBelow(readPage('README.md'), '## Command line').map(([cell = '']) => /`(\w+)/.exec(cell)?.[1] ?? '')
+  const offered = [...helpText.matchAll(/^(?:Usage:| {6}) svc \[?(\w+)/gm)].map(([, word]) => word)
+  assert.deepEqual(listed.filter((word) => word !== '').sort(), offered.sort())
 })
 
 test('SECURITY.md and CHANGELOG.md name the version of package.json', () => {
