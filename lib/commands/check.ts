@@ -63,7 +63,8 @@ export async function check(load: () => Promise<LoadedConfig>): Promise<number> 
   const data = await inspectData(loaded)
   const folderProblems = await unwritable([...foldersToWrite(loaded), ...(usesData ? [dataFolder(loaded)] : [])])
   // Another user, such as systemd, may create a missing folder before the start.
-  printWarnings([...notes, ...folderProblems.filter(({ isMissing }) => isMissing).map(({ line }) => line)])
+  const missing = folderProblems.filter(({ isMissing }) => isMissing).map(({ line }) => line)
+  printWarnings([...notes, ...data.notes, ...missing])
   const folders = folderProblems.filter(({ isMissing }) => !isMissing).map(({ line }) => line)
   const problems = new Set([...configProblems, ...applicationProblems, ...data.problems, ...folders])
   for (const line of data.found) process.stdout.write(`${line}\n`)
@@ -179,7 +180,8 @@ async function inspect(
   if (!existsSync(root)) problems.push(`paths.root: ${root} does not exist`)
   problems.push(...found.routes.flatMap(missingParameters))
   const withoutData = (error: Error): unknown => problems.push(error.message)
-  if (jobs.current !== undefined) await requireStore(loaded).catch(withoutData)
+  const withoutJobs = (error: Error): unknown => (jobs.current?.areOptional ? notes : problems).push(error.message)
+  if (jobs.current !== undefined) await requireStore(loaded).catch(withoutJobs)
   await data.check().catch(withoutData)
   const addresses = new DeadAddresses(root, found, config['admin.enabled'])
   for (const file of modules.files()) problems.push(...addresses.inModule(file))
@@ -191,21 +193,25 @@ async function inspect(
   return { problems, notes, routeCount: found.routes.length, usesData: data.isUsed || storesJobs }
 }
 
+type DataReport = Record<'found' | 'problems' | 'notes', readonly string[]>
+const noData: DataReport = { found: [], problems: [], notes: [] }
+
 /** Reads the database, if there is one, which a server may be using. Returns what is in it and what is wrong. */
-async function inspectData({ config, folder }: LoadedConfig): Promise<Record<'found' | 'problems', string[]>> {
+async function inspectData({ config, folder }: LoadedConfig): Promise<DataReport> {
   const dataFolder = resolve(folder, config['paths.data'])
-  if (!existsSync(dataFolder)) return { found: [], problems: [] } // An installation without databases has no folder.
+  if (!existsSync(dataFolder)) return noData // An installation without databases has no folder.
   try {
     const { inspectDatabase } = await loadRoom('paths.data', () => import('../data/inspect.ts'))
     const { jobStates } = await loadRoom('paths.data', () => import('../jobs/job-store.ts'))
     const content = inspectDatabase(dataFolder)
-    if (content === undefined) return { found: [], problems: [] }
+    if (content === undefined) return noData
     const { path, problem, jobsByState } = content
-    if (problem !== undefined) return { found: [], problems: [problem] }
+    if (problem !== undefined) return { ...noData, problems: [problem] }
     const counts = jobStates.map((state, at) => `${jobsByState.get(at) ?? 0} ${state}`)
-    return { found: [`${path} has jobs: ${counts.join(', ')}`], problems: [] }
+    return { ...noData, found: [`${path} has jobs: ${counts.join(', ')}`] }
   } catch (error) {
-    return { found: [], problems: [reasonOf(error)] } // This Node or this installation has no SQLite.
+    // This Node or this installation has no SQLite. What needs it is a problem of its own.
+    return { ...noData, notes: [reasonOf(error)] }
   }
 }
 

@@ -27,6 +27,10 @@ export const jobTable = {
     kind: 'boolean', default: true,
     meaning: 'With `every` or `cron`: whether a run that was missed while no server ran is made up for at the start.',
   },
+  optional: {
+    kind: 'boolean', default: false,
+    meaning: 'If jobs cannot be stored and every record is optional, the server starts without them, with a WARN.',
+  },
 } as const satisfies Readonly<Record<string, Row>>
 
 /** The record of a job, complete with its defaults. */
@@ -37,6 +41,7 @@ export interface JobRecord {
   readonly backoff_s: number
   readonly timeout_s: number
   readonly catch_up: boolean
+  readonly optional: boolean
   /** When the job runs by itself, if it does. */
   readonly schedule: Schedule | undefined
 }

@@ -6,6 +6,7 @@
 import type { EnqueueOptions } from 'svc'
 import { resolveAction, type ResolvedAction } from '../application/action.ts'
 import type { PreparedJobs } from '../application/application.ts'
+import { reasonOf } from '../base/reason.ts'
 import type { ReloadProblem } from '../control/commands.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { Modules } from '../modules/modules.ts'
@@ -50,15 +51,22 @@ export class Jobs {
   #store: Promise<JobStore> | undefined
   #runner: Runner | undefined
   #hasBegun = false
+  #areOptional = false
 
   constructor(options: JobsOptions) {
     this.#options = options
+  }
+
+  /** Whether the server may start without them: every record that was last read is optional. */
+  get areOptional(): boolean {
+    return this.#areOptional
   }
 
   /** Reads the job files and loads their actions. Nothing is used yet. */
   readonly prepare = async (): Promise<PreparedJobs> => {
     const { folder, root, modules } = this.#options
     const found = new JobFiles(folder, root)
+    this.#areOptional = found.jobs.every(({ record }) => record.optional)
     const jobs = new Map<string, LoadedJob>()
     const broken: ReloadProblem[] = []
     const incomplete: ReloadProblem[] = []
@@ -79,7 +87,7 @@ export class Jobs {
       notes: found.warnings,
       open: async () => {
         this.#nextJobs = jobs
-        if (jobs.size > 0) await this.#opened()
+        if (jobs.size > 0) await this.#openFor(jobs)
       },
       use: () => {
         this.#jobs = jobs
@@ -168,6 +176,17 @@ export class Jobs {
 
   async #nextOf(store: JobStore, { name, schedule }: JobRecord): Promise<number | null> {
     return schedule === undefined ? null : store.plan(name, schedule.spec, schedule.next(this.#options.now()))
+  }
+
+  /** Opens the store. If that fails and all jobs are optional, they are left out. */
+  async #openFor(jobs: Map<string, LoadedJob>): Promise<void> {
+    try {
+      await this.#opened()
+    } catch (error) {
+      if (!this.#areOptional) throw error
+      this.#options.log('server').warn(`runs without jobs, which are optional: ${reasonOf(error)}`)
+      jobs.clear()
+    }
   }
 
   #opened(): Promise<JobStore> {

@@ -26,6 +26,7 @@ live('/board/live', {
   },
   onPresence: (members) => (others.textContent = whoElse(members)),
   onState: (state) => {
+    document.querySelector('.live').dataset.state = state
     if (state === 'waiting' || state === 'offline') others.textContent = 'No connection to the board.'
     else if (chosen === 'poll') others.textContent = ''
   },
@@ -46,12 +47,13 @@ function change(kind, notice) {
 
 function cardOf({ id, author, owner, text, picture, written_at }) {
   const card = blank.cloneNode(true)
-  const parts = ['img', '.text', 'span', 'a', 'time', '.edit']
-  const [image, words, by, link, time, edit] = parts.map((part) => card.querySelector(part))
+  const parts = ['img', '.text', 'footer', 'span', 'a', 'time', '.edit']
+  const [image, words, foot, by, link, time, edit] = parts.map((part) => card.querySelector(part))
   card.id = `notice-${id}`
   if (picture) Object.assign(image, { src: picture, alt: `Picture by ${author}` })
   else image.remove()
   words.textContent = text
+  foot.dataset.initial = [...author][0]
   by.textContent = `${author},`
   link.href = `/notices/${id}`
   time.dateTime = written_at

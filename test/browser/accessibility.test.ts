@@ -113,10 +113,11 @@ describe('accessibility', { concurrency: 2 }, () => {
   test('the pages of the demo have no violation', async (t) => {
     const page = await openPage(t)
     const { url } = await startBoard(t)
-    const found = [...(await violations(page, `${url}/sign-in`)), ...(await violations(page, `${url}/sign-up`))]
+    const found: string[] = []
+    for (const path of ['/', '/tour', '/sign-in', '/sign-up']) found.push(...(await violations(page, url + path)))
     await signUp(page, url, 'Ann')
     await send(page, { text: 'A notice' })
-    for (const path of ['/', '/notices/1', '/notices/1/edit', '/nowhere']) found.push(...(await violations(page, url + path)))
+    for (const path of ['/', '/notices/1', '/notices/1/edit', '/tour', '/code/routes/board.json', '/nowhere']) found.push(...(await violations(page, url + path)))
     assert.deepEqual(found, [])
   })
 })

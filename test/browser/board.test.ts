@@ -65,8 +65,10 @@ test('no page of the board, nor its error page, is wider than a small phone', as
     await page.open(url + address)
     assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360, address)
   }
-  for (const address of ['/', '/sign-in', '/sign-up', `/${'long'.repeat(60)}`]) await assertFits(address)
+  for (const address of ['/', '/sign-in', '/sign-up', '/tour', '/code/routes/board.json', `/${'long'.repeat(60)}`]) {
+    await assertFits(address)
+  }
   await signUp(page, url, 'x'.repeat(40))
   await send(page, { text: 'long'.repeat(60) })
-  for (const address of ['/', '/notices/1', '/notices/1/edit']) await assertFits(address)
+  for (const address of ['/', '/notices/1', '/notices/1/edit', '/tour', '/alike']) await assertFits(address)
 })

@@ -3,7 +3,9 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { described } from '../panel/described.ts'
 import { failing, password, startPanel, user } from '../panel/panel-server.ts'
+import { startBoard } from '../support/board.ts'
 import { openPage, type Page } from '../support/browser.ts'
+import { send, signUp } from './board-person.ts'
 
 const paths = [
   '/svc-monitor', '/svc-errors', '/svc-routes/list', '/svc-routes/list?record=new', '/svc-routes/diff', '/svc-config',
@@ -65,6 +67,19 @@ describe('keyboard', { concurrency: 2 }, () => {
       await page.openDetails()
       assert.deepEqual(await unreached(page), [], path)
     }
+  })
+
+  test('Tab reaches every control of the demo, with visible focus', async (t) => {
+    const page = await openPage(t)
+    const { url } = await startBoard(t)
+    const assertReached = async (path: string): Promise<void> => {
+      await page.open(url + path)
+      assert.deepEqual(await unreached(page), [], path)
+    }
+    for (const path of ['/', '/tour', '/sign-up', '/sign-in']) await assertReached(path)
+    await signUp(page, url, 'Ann')
+    await send(page, { text: 'One' })
+    for (const path of ['/', '/notices/1', '/notices/1/edit', '/tour']) await assertReached(path)
   })
 
   test('a route is added, tried, deleted, and errors are cleared', async (t) => {

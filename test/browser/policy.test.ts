@@ -55,7 +55,7 @@ test('every page of the demo complies with the policy, live in both ways, and wi
   writeFileSync(picture, red, 'base64')
   await page.choose('[name=picture]', [picture])
   await send(page, { text: 'A notice' })
-  for (const path of ['/', '/?live=sse', '/notices/1', '/notices/1/edit', '/sign-in', '/sign-up', '/nowhere', '/api/notices']) {
+  for (const path of ['/', '/?live=sse', '/notices/1', '/notices/1/edit', '/sign-in', '/sign-up', '/tour', '/nowhere', '/api/notices']) {
     await page.open(url + path)
     const { headers } = await request(url + path)
     assert.match(String(headers['content-security-policy']), /^default-src 'self'/, path)

@@ -7,6 +7,7 @@ import { root } from '../support/launch.ts'
 import { complaintsIn } from '../support/log-lines.ts'
 import { request } from '../support/request.ts'
 import { Seeded } from '../support/seeded.ts'
+import { hasSqlite } from '../support/sqlite.ts'
 import { saidBy, shownOf, signedUp } from '../support/visitor.ts'
 
 const png = (size: number): Buffer =>
@@ -22,7 +23,7 @@ test('the board starts empty, in its layout', async (t) => {
   assert.match(String(page.headers['content-security-policy']), /default-src 'self'/)
   assert.equal(page.headers['cache-control'], 'no-store')
   assert.deepEqual((await request(`${url}/api/notices`)).json(), [])
-  assert.deepEqual(complaintsIn(lines()), [])
+  assert.deepEqual(complaintsIn(lines()).filter((line) => hasSqlite || !line.includes('runs without jobs')), [])
 })
 
 test('a signed-in user posts a notice, which is on the board, on its page and in the JSON list', async (t) => {

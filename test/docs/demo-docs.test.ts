@@ -30,6 +30,11 @@ describe('docs/getting-started.md', () => {
     assert.deepEqual(JSON.parse(ofApi?.text ?? '{}'), { defaults: api.defaults })
   })
 
+  it('shows the exact job file', () => {
+    const shown = page.blocks.find(({ above }) => above.startsWith('`routes/jobs/digest.json` is a'))
+    assert.equal(shown?.text, source('routes/jobs/digest.json'))
+  })
+
   it('shows the exact lines of the layout', () => {
     const shown = page.blocks.find(({ text }) => text.startsWith("@if UFlash('board')"))
     assert.ok(shown !== undefined && source('routes/board/layout.html').includes(shown.text))

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import type { TestApp } from 'svc'
 import { ConfigError, testApp } from '../../lib/index.ts'
-import { writeFiles, type Files } from '../support/application.ts'
+import { startApplication, writeFiles, type Files } from '../support/application.ts'
+import { request } from '../support/request.ts'
 import { hasSqlite } from '../support/sqlite.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
@@ -85,6 +86,22 @@ describe('an application with job files', () => {
       assert.match(error.message, /paths\.jobs: paths\.data needs node:sqlite, .* run Node 22\.13 or later/)
       return true
     })
+  })
+
+  it('starts without jobs that are all optional, where they cannot be stored, and logs why', async (t) => {
+    const optional = { name: 'tidy', action: 'a.mjs@tick', every: '1h', optional: true }
+    const parts = { 'routes/r.json': files['routes/r.json'], 'a.mjs': files['a.mjs'], 'data': 'not a folder' }
+    const config = { 'paths.data': 'data' }
+    const { url, lines } = await startApplication(t, { ...parts, 'jobs/a.json': [optional] }, config)
+    const said = lines().filter((line) => line.includes('without jobs'))
+    assert.equal(said.length, 1)
+    assert.match(said[0] ?? '', /\[WARN \] \[server\] runs without jobs, which are optional: .*(?:\/data|node:sqlite)/)
+    const body = '{"name":"tidy"}'
+    const answer = await request(`${url}/add`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    assert.match((answer.json() as { error: string }).error, /no job file has a job of this name/)
+
+    const needed = { ...optional, name: 'mail', optional: false }
+    await assert.rejects(startApplication(t, { ...parts, 'jobs/a.json': [optional, needed] }, config), /\/data|node:sqlite/)
   })
 
   if (!hasSqlite) return

@@ -11,7 +11,7 @@ const least = { name: 'mail', action: 'jobs/mail.js' }
 describe('a job record', () => {
   it('has defaults', () => {
     assert.deepEqual(readJobRecord(least, root), {
-      record: { ...least, retries: 5, backoff_s: 10, timeout_s: 60, catch_up: true, schedule: undefined },
+      record: { ...least, retries: 5, backoff_s: 10, timeout_s: 60, catch_up: true, optional: false, schedule: undefined },
       warnings: [],
     })
   })

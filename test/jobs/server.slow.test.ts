@@ -52,6 +52,11 @@ describe('a server with jobs', () => {
     const { status, stdout, stderr } = await runLauncher(t, ['start'], { cwd: folder })
     assert.equal(status, 78)
     assert.match(stdout + stderr, /paths\.data needs node:sqlite, which Node .* does not have: run Node 22\.13 or later/)
+    const jobs = [{ name: 'a', action: 'a.mjs', optional: true }]
+    const optional = applicationFolder({ 'jobs/a.json': jobs, 'a.mjs': 'export default () => {}', '.data/svc.db': 'of another Node' })
+    const { status: warned, stdout: warning } = await runLauncher(t, ['check'], { cwd: optional })
+    assert.equal(warned, 0)
+    assert.match(warning, /^warning: .*paths\.data needs node:sqlite/m)
   })
 
   if (!hasSqlite) return

@@ -11,6 +11,8 @@ import { send, signUp } from '../browser/board-person.ts'
 import { startApplication } from '../support/application.ts'
 import { startBoard } from '../support/board.ts'
 import { openPage } from '../support/browser.ts'
+import { until } from '../support/until.ts'
+import { signedUp } from '../support/visitor.ts'
 
 const folder = fileURLToPath(new URL('../../docs/images/', import.meta.url))
 const maxBytes = 150_000
@@ -73,11 +75,16 @@ test('the board', async (t) => {
   const page = await openPage(t)
   const { url } = await startBoard(t)
   await page.look({ width: 1280, height: 720, dark: false })
+  const bob = await signedUp(url, 'Bob')
+  await bob.add('Choir practice moves to Thursday, at seven. Bring the green books.')
+  await bob.add('Found: a red umbrella, at the north gate.')
   await signUp(page, url, 'Ann')
-  for (const text of ['Two bicycles to lend, at the blue door.', 'The key of the cellar is with the neighbours.']) {
-    await send(page, { text })
-  }
+  await send(page, { text: 'The key of the cellar is with the neighbours.' })
+  await send(page, { text: 'Two bicycles to lend, at the blue door.' })
+  await bob.add('Who has a long ladder for Saturday? The lamp in the stairwell is out.')
+  await bob.add('Fresh bread at the market from eight.')
   await page.open(url)
+  await until(async () => (await page.text('#others')) !== '')
   await page.screenshot(join(folder, 'board.png'))
   check('board.png')
 })

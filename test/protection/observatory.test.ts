@@ -73,7 +73,7 @@ describe('a scan of the header fields', () => {
     const middleware = JSON.parse(readFileSync(join(folder, file), 'utf8')) as { setup: object }
     write({ [file]: { ...middleware, setup: { ...middleware.setup, headers: { hsts_s: 31_536_000 } } } })
     await app.control.apply({ type: 'routes.reload' })
-    for (const path of ['/', '/sign-in', '/sign-up', '/api/notices', '/board.css', '/board.js', '/nowhere', '/notices/99']) {
+    for (const path of ['/', '/tour', '/sign-in', '/sign-up', '/api/notices', '/board.css', '/board.js', '/nowhere', '/notices/99']) {
       assert.deepEqual(findings(await request(url + path, https)), [], path)
     }
     assert.notEqual((await request(url, https)).headers['set-cookie'], undefined)

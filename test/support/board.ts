@@ -6,7 +6,7 @@ import { startApplication, writeFiles, type Files, type TestApplication } from '
 import { launch, root } from './launch.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
-const paths = { 'paths.public': 'routes/public' }
+const paths = { 'paths.public': 'routes/public', 'paths.jobs': 'routes/jobs' }
 
 /** Starts the demo application in a folder of the test's own, so that it begins without notices. */
 export function startBoard(

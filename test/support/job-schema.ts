@@ -91,6 +91,6 @@ function keywordsOf(row: Row): Schema {
 
 /** What the page must say about a field of the table: its range, its default, its meaning. */
 export function meaningOf(row: Row): string {
-  const range = row.kind === 'integer' ? `${row.min} to ${row.max}, default ${row.default}` : '`true` or `false`, default `true`'
+  const range = row.kind === 'integer' ? `${row.min} to ${row.max}, default ${row.default}` : `\`true\` or \`false\`, default \`${row.default}\``
   return `${range}. ${row.meaning}`
 }
