@@ -16,10 +16,13 @@ const underTsx = [...process.execArgv, process.env.NODE_OPTIONS ?? ''].some((arg
 const fromSource = !installed && (Boolean(process.features.typescript) || underTsx)
 
 if (!fromSource) refuseBadBuild()
-// Node checks an entry against the source text before it uses it; a folder that cannot be written turns this off.
-nodeModule.enableCompileCache?.(join(root, '.cached', 'compile'))
+const args = process.argv.slice(2)
+// A checksum ties an entry to its source, and anyone who can write the folder can make one: a proof runs the sources.
+if (!args.includes('digest') && !args.includes('verify')) {
+  nodeModule.enableCompileCache?.(join(root, '.cached', 'compile')) // Off where the folder cannot be written.
+}
 const { main } = await import(fromSource ? '../lib/cli/main.ts' : '../dist/cli/main.js')
-await main(process.argv.slice(2))
+await main(args)
 
 function refuseOldNode() {
   const { node } = process.versions

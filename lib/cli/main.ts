@@ -4,7 +4,7 @@
 import { existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { createApp, type App } from '../app.ts'
+import type { App } from '../app.ts'
 import { reasonOf } from '../base/reason.ts'
 import { version } from '../base/version.ts'
 import { loadRoom, MissingRoomError } from '../config/load-room.ts'
@@ -184,6 +184,7 @@ async function start(options: CommandOptions): Promise<void> {
       const { runPrimary } = await loadRoom('server.processes', () => import('../cluster/run-primary.ts'))
       process.exit(await runPrimary(loaded, file, count, { ...passed, notes }, mark))
     }
+    const { createApp } = await import('../app.ts') // Only here: `digest` and `verify` should not run what they check.
     app = createApp({
       loaded,
       rooms: await loadRooms(loaded.config),

@@ -1,5 +1,6 @@
 /** The commands `digest` and `verify`, which show and check the code of an installation. They read no configuration. */
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { reasonOf } from '../base/reason.ts'
 import { version } from '../base/version.ts'
 import { exitStatus } from '../process/process.ts'
@@ -38,7 +39,7 @@ export function digest(asManifest: boolean, code: Code = readCode()): Outcome {
 export function verify(file: string, keyFile: string | undefined, code: Code = readCode()): Outcome {
   try {
     const bytes = readFileSync(file)
-    if (keyFile === undefined) return compareWith(file, bytes, `${file}.sig was not checked: no --key`, code)
+    if (keyFile === undefined) return compareWith(file, bytes, 'the signature was not checked: no --key', code)
     const fault = signatureFault(bytes, readText(`${file}.sig`), readText(keyFile))
     if (fault !== undefined) throw new ManifestError(fault)
     return compareWith(file, bytes, `${file}.sig fits the key ${keyFile}`, code)
@@ -56,6 +57,8 @@ function compareWith(file: string, bytes: Uint8Array, signed: string, code: Code
   }
   const { faults, removed } = compare(manifest, version, code)
   const notes = removed.map((room) => `removed: ${code.folder}/${room}/, which is optional`)
+  const isCompiled = existsSync(join(code.root, '.cached', 'compile'))
+  if (isCompiled) notes.push('not checked: .cached/compile/, which Node may run instead: remove it')
   const [status, are] = faults.length === 0 ? [exitStatus.ok, 'are'] : [exitStatus.failed, 'are not']
   const result = `svc ${version}: the files of bin/ and ${code.folder}/, ${code.files.size}, ${are} those of ${file}`
   return { status, out: [...notes, ...faults, signed, result].map((line) => `${line}\n`).join(''), error: '' }

@@ -118,7 +118,7 @@ class AuditCheck {
     const isProven = this.#chain.follows(record, before)
     if (isProven) this.#lost += record.seq - before.seq - 1
     else if (this.#last === undefined && record.seq > 1) {
-      this.#note(`${place}: record ${record.seq} is the first, so nothing proves it and those before it\n`)
+      this.#note(`${place}: record ${record.seq} is the first: nothing proves it, nor those before it\n`)
     } else throw new ChainError(this.#problemOf(record, place))
     this.#first ??= record
     this.#last = record

@@ -1,6 +1,6 @@
 /**
- * Connections beyond well-formed requests: limits per address, malformed and late requests, CONNECT, and closing idle
- * connections when the server stops.
+ * Connections apart from the requests that are served: limits per address, malformed and late requests, CONNECT, the
+ * responses of handshakes, and closing idle connections when the server stops.
  *
  * Responses are sent in the order of their requests. So a refused connection first sends the responses that are still
  * pending, and once the response to the broken request itself has begun, the connection can only be cut.

@@ -4,8 +4,8 @@
  * socket -> the end of the turn -> admit -> find the route -> a worker of the pool -> middleware and action
  * -> respond | park -> access log
  *
- * It has two exits, a reply (`settle`) and an error (`fail`). Without a reply a request is a 404. A parked reply goes
- * to the REST pool, which later takes one of the two exits.
+ * It has two exits, a reply (`settle`) and an error (`fail`), which cuts the connection if it cannot be sent. Without a
+ * reply a request is a 404. A parked reply goes to the REST pool, which later takes one of the two exits.
  */
 import { AsyncResource } from 'node:async_hooks'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -292,7 +292,7 @@ export class RequestServer {
 
   /** Queues an asynchronous answer, to be sent together with those of requests that arrived in the same turn. */
   #settleLater(ctx: CoreContext, reply: Reply): void {
-    if (!mayWait(ctx, reply)) return this.#settle(ctx, reply)
+    if (!mayBeHeld(ctx, reply)) return this.#settle(ctx, reply)
     this.#turnEnd.hold(ctx, () => this.#send(ctx, reply, false))
     this.#release(ctx)
   }
@@ -340,7 +340,7 @@ export class RequestServer {
       this.#report(ctx, error)
       if (response.headersSent && !response.writableEnded) throw new Error('The response had already begun')
       const reply = errorReply(ctx, error, this.#parts.showsDetails(ctx), this.#parts.pageForError)
-      if (mayWait(ctx, reply)) this.#turnEnd.hold(ctx, () => this.#send(ctx, reply, true))
+      if (mayBeHeld(ctx, reply)) this.#turnEnd.hold(ctx, () => this.#send(ctx, reply, true))
       else this.#responder.respondBody(ctx, reply, this.#isDraining)
     } catch (second) {
       this.#cut(ctx, second)
@@ -422,7 +422,7 @@ export class RequestServer {
  * Whether an answer may be held until the turn ends. Bytes may not: the action may change them, or reuse their memory
  * for the next answer. Nor may an answer while the request body still arrives: `respond` ends the connection then.
  */
-function mayWait(ctx: CoreContext, reply: Reply): reply is BodyReply {
+function mayBeHeld(ctx: CoreContext, reply: Reply): reply is BodyReply {
   if (!(reply instanceof BodyReply) || typeof reply.body !== 'string') return false
   return !ctx.hasBody || ctx.request.complete
 }

@@ -25,6 +25,8 @@ export interface CodeDigest {
 
 /** The code of an installation, as it was read. */
 export interface Code {
+  /** The folder of the package, absolute. */
+  readonly root: string
   /** The folder besides `bin/`: `lib` or `dist`. */
   readonly folder: string
   /** The SHA-256 of each file in hexadecimal digits, by its path from the root (`lib/core/server.ts`), sorted. */
@@ -78,7 +80,7 @@ export function readCode(root = ownRoot, folder = ownFolder): Code {
   reader.add('bin')
   reader.add(folder)
   const rooms = reader.folders.filter((path) => dirname(path) === folder).map((path) => basename(path))
-  return { folder, files: sorted(reader.files), faults: sorted(reader.faults), rooms: rooms.sort() }
+  return { root, folder, files: sorted(reader.files), faults: sorted(reader.faults), rooms: rooms.sort() }
 }
 
 /**

@@ -220,7 +220,7 @@ describe('the command audit', () => {
       if (name === 'a removed end') {
         const cut = await check(folder, { head })
         assert.deepEqual(cut, { status: 1, out: '', problem: `No record has the mac ${head}: the last records, or files, are missing\n` })
-      } else assert.equal(problem, 'LOGS/audit.log:1: record 3 is the first, so nothing proves it and those before it\n')
+      } else assert.equal(problem, 'LOGS/audit.log:1: record 3 is the first: nothing proves it, nor those before it\n')
     })
   }
 

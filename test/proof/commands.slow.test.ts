@@ -1,6 +1,6 @@
 /** The digest of a running installation, and the commands `digest` and `verify`, by the launcher of a copy. */
 import assert from 'node:assert/strict'
-import { cpSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { version } from '../../lib/base/version.ts'
@@ -56,6 +56,18 @@ describe('the code of an installation', () => {
     assert.deepEqual([status, stderr], [0, ''])
     assert.equal(stdout.match(/^removed: /gm)?.length, optionalRooms.length)
     assert.equal((await run(t, folder, 'digest')).stdout.match(/ removed$/gm)?.length, optionalRooms.length)
+  })
+
+  it('is verified without being run, or compiled: a missing file of the server is named', async (t) => {
+    const folder = copyInstallation()
+    const file = join(folder, 'manifest.json')
+    writeFileSync(file, (await run(t, folder, 'digest', '--manifest')).stdout)
+    const missing = `${target}/core/pool.${target === 'dist' ? 'js' : 'ts'}`
+    rmSync(join(folder, missing))
+    const { status, stdout, stderr } = await run(t, folder, 'verify', file)
+    assert.deepEqual([status, stderr], [1, ''])
+    assert.ok(stdout.startsWith(`missing: ${missing}\n`), stdout)
+    assert.equal(existsSync(join(folder, '.cached')), false)
   })
 
   it('that is partly a link starts with a warning, and is not that of its manifest', async (t) => {

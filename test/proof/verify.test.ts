@@ -16,7 +16,7 @@ describe('svc verify', () => {
     const manifest = writeManifest(install())
     const { status, out, error } = verify(manifest, undefined, readCode(install(), 'lib'))
     assert.deepEqual([status, error], [0, ''])
-    const lines = [`${manifest}.sig was not checked: no --key`, `svc ${version}: the files of bin/ and lib/, 8, are those of ${manifest}`]
+    const lines = ['the signature was not checked: no --key', `svc ${version}: the files of bin/ and lib/, 8, are those of ${manifest}`]
     assert.deepEqual(out.split('\n'), [...lines, ''])
   })
 
@@ -86,6 +86,15 @@ describe('svc verify', () => {
     const { status, out } = verify(manifest, undefined, readCode(folder, 'lib'))
     assert.equal(status, 0)
     assert.match(out, /^removed: lib\/jobs\/, which is optional$/m)
+  })
+
+  it('says that compiled code is not checked, if there is any', () => {
+    const folder = install()
+    const manifest = writeManifest(folder)
+    mkdirSync(join(folder, '.cached/compile'), { recursive: true })
+    const { status, out } = verify(manifest, undefined, readCode(folder, 'lib'))
+    assert.equal(status, 0)
+    assert.match(out, /^not checked: \.cached\/compile\/, which Node may run instead: remove it$/m)
   })
 
   it('exits with 1 for the manifest of another version', () => {

@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 /** The page with the current numbers. */
 export function renderTested(): string {
   const server = [...filesBelow('bin'), ...filesBelow('lib')]
-  const tests = filesBelow('test')
+  const tests = filesBelow('test').filter((file) => /\.(?:ts|js|mjs)$/.test(file))
   const count = (pattern: RegExp): number => tests.filter((file) => pattern.test(file)).length
   return readFileSync(join(root, 'docs/tested.md'), 'utf8')
     .replace(/(?<=^\| lines of the server, of its tests \| )[^|]*/m, `${linesOf(server)} and ${linesOf(tests)} `)
@@ -20,7 +20,7 @@ export function renderTested(): string {
 function filesBelow(folder: string): string[] {
   const entries = readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
   return entries
-    .filter((entry) => entry.isFile() && /\.(?:ts|js|mjs)$/.test(entry.name) && !entry.parentPath.includes('node_modules'))
+    .filter((entry) => entry.isFile() && !entry.parentPath.includes('node_modules'))
     .map(({ parentPath, name }) => join(parentPath, name))
 }
 
