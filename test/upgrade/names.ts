@@ -45,7 +45,7 @@ export function currentNames(): string[] {
   const metrics = tableBelow(readPage('docs/admin.md'), '### Prometheus').flatMap(([name, kind, labels = '']) => {
     return [kind, ...labels.split(', ').filter((label) => label !== '')].map((word) => `metric ${name} ${word}`)
   })
-  const words = [...helpText.matchAll(/^ {7}svc (\w+)/gm)].map(([, word]) => `command ${word}`)
+  const words = [...helpText.matchAll(/^(?:Usage:| {6}) svc \[?(\w+)/gm)].map(([, word]) => `command ${word}`)
   const options = [...helpText.matchAll(/--[a-z-]+/g)].map(([option]) => `option ${option}`)
   const middleware = readPage('docs/routes-and-actions.md').prose.matchAll(/SVC_Mw\w+/g)
   const names = [
