@@ -1,9 +1,9 @@
 /** The server's name and version, as shown by the command line, the logs and the ping endpoint. */
 
 /** The version; a test ensures that `package.json` has the same. */
-export const version = '0.9.0'
+export const version = '1.0.0'
 
-/** Name and version: `svc/0.9.0`. */
+/** Name and version: `svc/1.0.0`. */
 export const serverName = `svc/${version}`
 
 /** The parts of a loaded configuration that the first log line shows. */

@@ -19,6 +19,7 @@ import { refuseInconsistent, inconsistencyWarnings } from '../config/together.ts
 import { nodeWarnings } from '../process/safe-node.ts'
 import { describe, describeAll } from '../control/commands.ts'
 import { isCurrent, routeTypesOf } from '../describe/route-types.ts'
+import { Maintenance } from '../application/maintenance.ts'
 import { openStaticFiles } from '../application/static-files.ts'
 import { silentLogger } from '../log/logger.ts'
 import { readCertificates, serverCertificateOf, warningsOfTime } from '../tls/certificates.ts'
@@ -57,6 +58,7 @@ export async function check(load: () => Promise<LoadedConfig>): Promise<number> 
   const ofValues = [...loaded.warnings, ...inconsistencyWarnings(loaded), ...ofKeys]
   printWarnings([...nodeWarnings(), ...ofValues, ...certificateWarnings(loaded)])
   printWarnings([...warningsOfCommittedSecrets(loaded), ...warningsOfTypes(loaded)])
+  printWarnings(await warningsOfMaintenance(loaded))
   const overridden = (loaded.overridden ?? []).map((key) => `${loaded.localFile} overrides ${key}`)
   for (const line of [...overridden, ...overriddenSetup(loaded)]) process.stdout.write(`${line}\n`)
   const { problems: applicationProblems, notes, routeCount, usesData } = await inspect(loaded)
@@ -154,6 +156,14 @@ function certificateWarnings(loaded: LoadedConfig): string[] {
     if (certificates !== undefined) warnings.push(...warningsOfTime(serverCertificateOf(certificates), Date.now()))
   }, ConfigError)
   return warnings
+}
+
+/** Returns the warnings of a server that started now, if it would be in maintenance. */
+async function warningsOfMaintenance({ config, folder }: LoadedConfig): Promise<readonly string[]> {
+  const file = resolve(folder, config['paths.maintenance'])
+  const maintenance = new Maintenance({ file, isAdmin: () => false, onChange: () => {} })
+  await maintenance.look()
+  return maintenance.warnings()
 }
 
 /** Returns the warning about old types of the routes. Problems of the route files are reported elsewhere. */

@@ -57,7 +57,8 @@ export function createSettingsReader(loaded: LoadedConfig): (modules: readonly F
       if (schema === undefined) continue
       const read = schema instanceof Schema ? schema.read(given) : undefined
       if (read === undefined) {
-        const problem = `its export settings must be a schema, fields({...}): it is of type ${typeof schema}`
+        const remedy = typeof schema === 'function' ? ': give a middleware of that name another one' : ''
+        const problem = `its export settings must be a schema, fields({...}): it is of type ${typeof schema}${remedy}`
         errors.push(new MiddlewareError(file, `Cannot load middleware ${file}: ${problem}`))
       } else if ('value' in read) {
         settings = mergeObjects(settings, read.value as AnyObject) // A schema reads an object as one.

@@ -44,6 +44,11 @@ export type SectionedConfig = Config & Readonly<Record<string, unknown>>
 
 type Values = Partial<Record<ConfigKey, unknown>>
 
+/** Keys of earlier versions, each with what to do about it now. A removed key stays here. */
+const formerKeys = new Map([
+  ['server.pipeline_limit', 'remove it, since the requests of a connection are served one at a time'],
+])
+
 /** A configuration merged from several layers, and the findings in them. */
 interface Assembled {
   /** Frozen, with the default for each wrong value. */
@@ -198,6 +203,8 @@ function shapeProblem(section: string, value: unknown, known: ReadonlySet<string
 }
 
 function unknownText(key: string, candidates: readonly string[]): string {
+  const remedy = formerKeys.get(key)
+  if (remedy !== undefined) return `${key} is a key of an earlier version: ${remedy}`
   const leaf = (candidate: string): string => candidate.slice(candidate.lastIndexOf('.') + 1)
   const sameLeaf = candidates.filter((candidate) => leaf(candidate) === leaf(key))
   const meant = nearest(key, candidates) ?? (sameLeaf.length === 1 ? sameLeaf[0] : undefined)

@@ -290,6 +290,32 @@ test('warns of an unknown field, with status 0', async (t) => {
   assert.match(stdout, /^warning: z\.json:\d+:\d+: .*"note"/m)
 })
 
+test('names everything that an application of an earlier version must change', async (t) => {
+  const cwd = applicationFolder({
+    'routes/middleware/config.json': { load: ['guard.mjs'] },
+    'routes/middleware/guard.mjs': 'export const settings = (ctx, next) => next()',
+    'routes/z.json': [record('z', { summary: 7 })],
+    'jobs/places.json': { places: [] },
+    'maintenance.html': 'Closed',
+  }, { server: { pipeline_limit: 64 }, settings: 7, setup: 8, paths: { public: 'jobs' } })
+  const { status, stdout, stderr } = await runLauncher(t, ['check'], { cwd })
+  const others = /^warning: app_key |: paths\.data needs node:sqlite, / // The second on Node 20, since there is a job file.
+  const lines = `${stdout}${stderr}`.replaceAll(`${cwd}/`, '').trimEnd().split('\n').filter((line) => !others.test(line))
+  assert.deepEqual([status, ...lines.map((line) => line.replace(/ \(line 1\)$/, ''))], [
+    78,
+    'warning: svc.json: server.pipeline_limit is a key of an earlier version: remove it, since the requests of a connection are served one at a time',
+    'warning: maintenance: visitors get 503; to end it, remove maintenance.html',
+    'problem: Cannot load svc.json: 2 problems',
+    '  settings must be an object: it is a number',
+    '  setup must be an object: it is a number',
+    'problem: Cannot load svc.json: paths.public must contain nothing private, since everybody can read it: it contains paths.jobs',
+    'problem: guard.mjs: Cannot load middleware guard.mjs: its export settings must be a schema, fields({...}): it is of type function: '
+      + 'give a middleware of that name another one',
+    'problem: z.json:1:45: route "z": summary must be a string: it is 7',
+    'problem: jobs/places.json: a job file is a JSON array of job records, or an object {"jobs": [...]}',
+  ])
+})
+
 test('reports each folder that is not writable, with status 78, except one that can be created', async (t) => {
   const cwd = applicationFolder({ temp: '', cache: '' }, { paths: { temp: 'temp', cache: 'cache', log: 'new/logs' } })
   const { status, stderr } = await runLauncher(t, ['check'], { cwd })

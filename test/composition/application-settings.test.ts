@@ -101,7 +101,7 @@ describe('settings', () => {
     [
       'a function',
       { 'routes/middleware/m.mjs': 'export const settings = () => {}' },
-      'Cannot load middleware m.mjs: its export settings must be a schema, fields({...}): it is of type function',
+      'Cannot load middleware m.mjs: its export settings must be a schema, fields({...}): it is of type function: give a middleware of that name another one',
     ],
     [
       'fields without fields()',

@@ -164,6 +164,14 @@ const unknown: readonly [value: unknown, warning: string][] = [
   [{ ['x'.repeat(200)]: 1 }, `unknown key ${'x'.repeat(100)}...`],
 ]
 
+/** Keys of earlier versions. */
+const former: readonly [value: unknown, warning: string][] = [
+  [
+    { server: { pipeline_limit: 64 } },
+    'server.pipeline_limit is a key of an earlier version: remove it, since the requests of a connection are served one at a time',
+  ],
+]
+
 test('takes values, nested, dotted and mixed', () => {
   for (const [value, key, result] of accepted) {
     const { config, warnings } = parseConfig(value, '.')
@@ -176,8 +184,8 @@ test('reports every invalid key, its value and the allowed ones', () => {
   for (const [value, ...problems] of wrong) assert.deepEqual(problemsOf(value), problems)
 })
 
-test('warns of an unknown key and names the nearest known one', () => {
-  for (const [value, warning] of unknown) {
+test('warns of an unknown key and names the nearest known one, or what to do about one of an earlier version', () => {
+  for (const [value, warning] of [...unknown, ...former]) {
     const { config, warnings } = parseConfig(value, '.')
     assert.deepEqual(warnings, [`the configuration: ${warning}`])
     assert.deepEqual(config, defaults)

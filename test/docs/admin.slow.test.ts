@@ -129,7 +129,7 @@ function warningsOfUsedCodes(): readonly string[] {
 /** The warnings of a server about keys, middleware, routes and actions that are wrong in every way. */
 async function warningsOfFiles(t: TestContext): Promise<readonly string[]> {
   const { app } = await startMade(t, {
-    'svc.json': { server: { prot: 1 } },
+    'svc.json': { server: { prot: 1, pipeline_limit: 64 } },
     'routes/middleware/idle.mjs': 'export default 5',
     'routes/middleware/config.json': { load: ['idle.mjs'], setups: {}, setup: { nobody: {} } },
     'routes/a.json': [

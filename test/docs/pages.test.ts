@@ -417,11 +417,27 @@ test('README.md lists the commands of --help', () => {
   assert.deepEqual(listed.filter((word) => word !== '').sort(), offered.sort())
 })
 
-test('SECURITY.md and CHANGELOG.md name the version of package.json', () => {
+describe('the version of package.json', () => {
   const { version } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8')) as { version: string }
-  assert.ok(readPage('CHANGELOG.md').prose.includes(`\n## [${version}]`))
-  assert.ok(readPage('SECURITY.md').prose.includes(`| ${version.replace(/\d+$/, 'x')} | yes |`))
-  assert.ok(readPage('README.md').prose.includes(`\n${version} has `))
+  const minor = version.replace(/\.\d+$/, '')
+  const changes = readPage('CHANGELOG.md').prose
+
+  it('is in README.md and CHANGELOG.md', () => {
+    assert.ok(changes.includes(`\n## [${version}] - `))
+    assert.ok(readPage('README.md').prose.includes(`\n${version} has `))
+  })
+
+  it('has a year of security fixes from the release of its minor version, in docs/versions.md and SECURITY.md', () => {
+    const [, year = '', rest = ''] = new RegExp(`^## \\[${minor}\\.0\\] - (\\d{4})(-\\d\\d-\\d\\d)$`, 'm').exec(changes) ?? []
+    const end = `${Number(year) + 1}${rest}`
+    const [row] = tableBelow(readPage('docs/versions.md'), '## Support')
+    assert.deepEqual([row?.[0], row?.[1], row?.[3]], [minor, year + rest, end])
+    assert.deepEqual(tableBelow(readPage('SECURITY.md'), '## Supported versions')[0], [`${minor}.x`, end])
+  })
+
+  it('has a section on upgrading to its minor version', () => {
+    assert.match(readPage('docs/upgrading.md').prose, new RegExp(`^## From \\S+ to ${minor}$`, 'm'))
+  })
 })
 
 async function start(t: TestContext, loaded: LoadedConfig): Promise<string> {

@@ -8,7 +8,7 @@ import { openRedis, startRedis } from '../support/redis-server.ts'
 import { request } from '../support/request.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
-import { putFiles, readWritten, upgradedFiles, user, type EngineKey } from '../upgrade/written.ts'
+import { putFiles, readWritten, upgradedFiles, user, versions, type EngineKey } from '../upgrade/written.ts'
 
 async function put(redis: Redis, key: string, { type, content }: EngineKey): Promise<void> {
   if (type === 'hash') await redis.command('HSET', key, ...Object.entries(content).flat())
@@ -58,16 +58,18 @@ describe('the engine of an earlier version', () => {
     assert.deepEqual((await request(`${one.url}/job`)).json(), { ok: true, event: { job: 1 } })
   })
 
-  it('with a signed state is used', async (t) => {
-    const { nodes, cookie } = await startUpgraded(t, '2026-11-27')
-    for (const node of nodes) {
-      await until(() => isReady(node))
-      assert.deepEqual((await tableOf(node)).filter((line) => /kept|added/.test(line)).sort(), ['added /added', 'kept /kept'])
-      assert.equal(((await request(`${node.url}/svc-trace`)).json() as { pool: boolean }).pool, false)
-      await assertData(node, cookie)
-    }
-    assert.deepEqual((await request(`${nodes[1].url}/job`)).json(), { ok: true, event: { job: 1 } })
-    const problems = nodes.flatMap((node) => node.lines()).filter((line) => /\[(ERROR|FATAL)\]/.test(line))
-    assert.deepEqual(problems, [])
-  })
+  for (const version of versions.slice(1)) {
+    it(`with a signed state is used (${version})`, async (t) => {
+      const { nodes, cookie } = await startUpgraded(t, version)
+      for (const node of nodes) {
+        await until(() => isReady(node))
+        assert.deepEqual((await tableOf(node)).filter((line) => /kept|added/.test(line)).sort(), ['added /added', 'kept /kept'])
+        assert.equal(((await request(`${node.url}/svc-trace`)).json() as { pool: boolean }).pool, false)
+        await assertData(node, cookie)
+      }
+      assert.deepEqual((await request(`${nodes[1].url}/job`)).json(), { ok: true, event: { job: 1 } })
+      const problems = nodes.flatMap((node) => node.lines()).filter((line) => /\[(ERROR|FATAL)\]/.test(line))
+      assert.deepEqual(problems, [])
+    })
+  }
 })

@@ -1,4 +1,4 @@
-/** Signed releases of the last commit: as it is, as a later version, and as one whose server does not start. */
+/** Signed releases of the last commit: as it is, as an earlier version, and as a later one whose server does not start. */
 import { execFileSync } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -8,8 +8,8 @@ import { makeRelease } from '../release/release.ts'
 import { root } from '../support/launch.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
-/** Versions of the releases: `next` is that of the pages. */
-export const versions = { first: version, next: '0.10.0', broken: '0.11.0' }
+/** Versions of the releases: the pages install `current`, upgrade `previous` to it, and roll back. */
+export const versions = { previous: '0.9.0', current: version, broken: '1.0.1' }
 
 /** Returns the files of all releases, each as `VERSION/NAME`, and `svc.pem`. */
 export function makeReleases(): Record<string, string> {

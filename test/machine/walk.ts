@@ -16,6 +16,8 @@ import { bootDebian, type Machine } from './debian.ts'
 import { blocksBelow } from './page.ts'
 
 const base = 'http://127.0.0.1:8080'
+/** What the page upgrades: the same code by another name. */
+const previous = '0.9.0'
 /** A route of the application that `init` makes. */
 const hello = '/hello/world'
 const restarts = 20
@@ -59,7 +61,9 @@ const status = (is: string): Promise<string> =>
 /** What the page says, in its order; each builds on those before it. */
 const steps: readonly (readonly [string, () => Promise<void>])[] = [
   ['installs', async () => {
-    assert.match(await page('The server'), new RegExp(`svc ${version.replaceAll('.', '\\.')}\n$`))
+    const server = blocksBelow('The server', 'sh').join('').replaceAll(version, previous)
+    const rename = `sudo sed -i "s/'${version}'/'${previous}'/" /opt/svc/${previous}/lib/base/version.ts`
+    assert.match(await machine.run(server.replace(/^node .*/m, `${rename}\n$&`)), new RegExp(`svc ${previous}\n$`))
     const [user = '', ...rights] = blocksBelow('The application', 'sh')
     await machine.run(user)
     await write('/srv/svc/svc.json', blocksBelow('The application', 'json')[0] ?? '')
@@ -155,19 +159,18 @@ const steps: readonly (readonly [string, () => Promise<void>])[] = [
     const last = async (): Promise<string> => [...(await journal()).matchAll(/ svc\/([\d.]+) on Node /g)].at(-1)?.[1] ?? ''
     assert.equal(await ask(hello), '{"hello":"world"}')
     await page('Upgrading the server')
-    await machine.run(`sudo sed -i "s/'${version}'/'0.10.0'/" /opt/svc/0.10.0/lib/base/version.ts && sudo systemctl restart svc.service`)
-    assert.equal(await ask(hello), '{"hello":"world"}')
-    assert.equal(await last(), '0.10.0')
-    await page('Rolling back')
     assert.equal(await ask(hello), '{"hello":"world"}')
     assert.equal(await last(), version)
+    await page('Rolling back')
+    assert.equal(await ask(hello), '{"hello":"world"}')
+    assert.equal(await last(), previous)
     await machine.run('sudo rm /etc/systemd/system/svc.service.d/permissions.conf && sudo systemctl daemon-reload')
-    await machine.run('sudo systemctl restart svc.service && sudo rm -r /opt/svc/0.10.0')
+    await machine.run(`sudo systemctl restart svc.service && sudo rm -r /opt/svc/${version}`)
   }],
 
   ['upgrades and rolls back', async () => {
     await page('Upgrading the server')
-    assert.match(await machine.run('readlink -f /opt/svc/current'), /0\.10\.0$/m)
+    assert.equal(await machine.run('readlink /opt/svc/current'), `${version}\n`)
     await page('Rolling back')
     assert.match(await ask('/svc-ping'), /"ok"/)
   }],
@@ -202,8 +205,7 @@ function boot(): Promise<Machine> {
   const archive = join(folder, `svc-${version}.tgz`)
   return bootDebian(process.argv[2] ?? join(folder, 'root'), 'bookworm', {
     '/usr/local/bin/node': process.execPath,
-    [`/home/admin/svc-${version}.tgz`]: archive,
-    '/home/admin/svc-0.10.0.tgz': archive,
+    ...Object.fromEntries([previous, version].map((each) => [`/home/admin/svc-${each}.tgz`, archive])),
   })
 }
 

@@ -6,7 +6,7 @@ import { appendFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, s
 import { join, relative } from 'node:path'
 import { describe, it } from 'node:test'
 import { version } from '../../lib/base/version.ts'
-import { root, runLauncher, runsTypeScript } from '../support/launch.ts'
+import { launch, root, runLauncher, runsTypeScript } from '../support/launch.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { makeRelease, ReleaseError, type ReleaseOptions } from './release.ts'
 
@@ -59,6 +59,15 @@ describe('npm run release', () => {
   const checkout = commitCopy('svc')
   const { out, names, warnings } = release(checkout, { keyFile })
   const archive = `svc-${version}.tgz`
+  let installed: string | undefined
+  /** The folder of a program that has the package in its `node_modules`. */
+  const program = (): string => {
+    if (installed !== undefined) return installed
+    const folder = temporaryFolder()
+    writeFileSync(join(folder, 'package.json'), '{"type": "module"}')
+    execFileSync('npm', ['install', '--offline', '--no-audit', '--no-fund', join(out, archive)], { cwd: folder, stdio: 'pipe' })
+    return (installed = folder)
+  }
 
   it('makes an archive, two manifests, two bills of materials, checksums and signatures', () => {
     const signed = [`svc-${version}.dist.manifest.json`, `svc-${version}.lib.manifest.json`, 'SHA256SUMS']
@@ -95,17 +104,18 @@ describe('npm run release', () => {
   })
 
   it('makes an archive that npm installs, and svc verify accepts with the signature', async (t) => {
-    const folder = temporaryFolder()
-    writeFileSync(join(folder, 'package.json'), '{}')
-    execFileSync('npm', ['install', '--offline', '--no-audit', '--no-fund', join(out, archive)], { cwd: folder, stdio: 'pipe' })
+    const folder = program()
     const manifest = join(out, `svc-${version}.dist.manifest.json`)
     const args = ['verify', manifest, '--key', publicFile]
     const launcher = join(folder, 'node_modules/svc/bin/svc.js')
-    const installed = await runLauncher(t, args, { cwd: folder, launcher, nodeOptions: [] })
-    assert.deepEqual([installed.status, installed.stderr], [0, ''])
-    assert.match(installed.stdout, new RegExp(`^svc ${version}: the files of bin/ and dist/, \\d+, are those of `, 'm'))
-    appendFileSync(join(folder, 'node_modules/svc/dist/core/server.js'), ' ')
+    const whole = await runLauncher(t, args, { cwd: folder, launcher, nodeOptions: [] })
+    assert.deepEqual([whole.status, whole.stderr], [0, ''])
+    assert.match(whole.stdout, new RegExp(`^svc ${version}: the files of bin/ and dist/, \\d+, are those of `, 'm'))
+    const file = join(folder, 'node_modules/svc/dist/core/server.js')
+    const text = readFileSync(file)
+    appendFileSync(file, ' ')
     const changed = await runLauncher(t, args, { cwd: folder, launcher, nodeOptions: [] })
+    writeFileSync(file, text)
     assert.equal(changed.status, 1)
     assert.match(changed.stdout, /^changed: dist\/core\/server\.js$/m)
   })
@@ -125,6 +135,49 @@ describe('npm run release', () => {
     const without = await verify(runs)
     assert.equal(without.status, 0)
     assert.match(without.stdout, new RegExp(`^removed: ${runs}/jobs/, which is optional$`, 'm'))
+  })
+
+  const installations: readonly (readonly [place: string, install: () => string])[] = [
+    ['in node_modules', () => join(program(), 'node_modules/.bin/svc')],
+    [`by tar, in opt/svc/${version}`, () => {
+      const folder = temporaryFolder()
+      const place = join(folder, 'opt/svc', version)
+      mkdirSync(place, { recursive: true })
+      execFileSync('tar', ['-xzf', join(out, archive), '-C', place, '--strip-components=1', '--no-same-owner'])
+      symlinkSync(version, join(folder, 'opt/svc/current'))
+      return join(folder, 'opt/svc/current/bin/svc.js')
+    }],
+  ]
+  for (const [place, install] of installations) {
+    it(`makes an archive that, installed ${place}, creates an application, checks it and serves it`, async (t) => {
+      const folder = temporaryFolder()
+      const options = { launcher: install(), nodeOptions: [] }
+      const run = async (cwd: string, ...args: string[]): Promise<string> => {
+        const { status, stdout, stderr } = await runLauncher(t, args, { ...options, cwd })
+        assert.deepEqual([status, stderr], [0, ''])
+        return stdout
+      }
+      assert.equal(await run(folder, '--version'), `svc ${version}\n`)
+      await run(folder, 'init', 'app')
+      const app = join(folder, 'app')
+      assert.match(await run(app, 'check'), /all is well, 2 routes\n$/)
+      const server = launch(t, ['--port', '0'], { ...options, cwd: app })
+      const url = await server.listening()
+      assert.deepEqual(await (await fetch(`${url}/hello/you`)).json(), { hello: 'you' })
+      assert.deepEqual(await (await fetch(`${url}/svc-ping`)).json(), { status: 'ok', server: `svc/${version}` })
+      server.child.kill('SIGTERM')
+      assert.equal(await server.ended, 0)
+    })
+  }
+
+  it('makes a package that a program imports', () => {
+    const folder = program()
+    writeFileSync(join(folder, 'program.js'), `
+      import { createApp } from 'svc'
+      const app = createApp({ config: { 'log.console': false } })
+      console.log((await app.request('/svc-ping')).status)
+      await app.stop()`)
+    assert.equal(execFileSync(process.execPath, ['program.js'], { cwd: folder, encoding: 'utf8' }), '200\n')
   })
 
   it('makes bills of materials that name the archive, without components', () => {

@@ -1,14 +1,14 @@
 /**
- * What earlier versions wrote, in a folder each, named by the day of the version: `2026-11-22` (commit 23d7351) and
- * `2026-11-27` (commit 96b61e4). Each server had a route `added` at run time and one that was `kept`, a switch that was
- * off, a session of Ada, and an event in the channel `news` and in the queue `jobs`, kept for 3e9 seconds.
+ * What earlier versions wrote, in a folder each: `2026-11-22` (commit 23d7351) and `2026-11-27` (commit 96b61e4) of the main
+ * branch, and `0.9.0` (commit c1b5fd2). Each server had a route `added` at run time and one that was `kept`, a switch that
+ * was off, a session of Ada, and an event in the channel `news` and in the queue `jobs`, kept for 3e9 seconds.
  */
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, utimesSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** The days, oldest first. */
-export const versions = ['2026-11-22', '2026-11-27'] as const
+/** The versions, oldest first. */
+export const versions = ['2026-11-22', '2026-11-27', '0.9.0'] as const
 
 /** A key of the engine, as `redis-cli --json` showed it. */
 export type EngineKey =
@@ -30,7 +30,12 @@ export interface Written {
 const here = dirname(fileURLToPath(import.meta.url))
 
 export function readWritten(version: string): Written {
-  return JSON.parse(readFileSync(join(here, version, 'written.json'), 'utf8')) as Written
+  return JSON.parse(readFile(version, 'written.json')) as Written
+}
+
+/** Returns a file of a version. */
+export function readFile(version: string, name: string): string {
+  return readFileSync(join(here, version, name), 'utf8')
 }
 
 /** Puts the files of a version into the folder of an application, with an hour to live for its sessions. */
@@ -46,7 +51,7 @@ export function putFiles(version: string, folder: string): { readonly hasEvents:
   return { hasEvents }
 }
 
-/** The application of both versions. */
+/** The application of all versions. */
 export const upgradedFiles = {
   'routes/a.json': [
     { name: 'user', url: '/user', action: 'a.mjs@user', middleware: 'SVC_MwSession' },
@@ -60,5 +65,5 @@ export const upgradedFiles = {
     export const job = (ctx) => ctx.longPoll(ctx.queue('jobs', { age_s: 3e9 }), { timeout_s: 0 })`,
 }
 
-/** What the session of both says. */
+/** What the session of each says. */
 export const user = { user: 'Ada', list: [1, { a: null }] }
