@@ -133,9 +133,9 @@ make_user() {
   put svc.sysusers "$root/etc/sysusers.d/$name.conf"
   getent passwd "$name" >/dev/null || run systemd-sysusers
   # What root creates here (passwd its record), and what came from another machine, the server could not write.
-  [ -d "$root/var/log/$name" ] || run mkdir -p -m 0750 "$root/var/log/$name"
   for folder in "$root/var/lib/$name" "$root/var/cache/$name" "$root/var/log/$name"; do
-    if [ "$folder" = "$root/var/log/$name" ] || [ -d "$folder" ]; then own "$name:$name" "$folder" "$folder"; fi
+    [ -d "$folder" ] || run mkdir -p -m 0750 "$folder"
+    own "$name:$name" "$folder" "$folder"
   done
 }
 
@@ -202,7 +202,11 @@ make_sign_in() {
 
 check_application() {
   say "The application with version $version"
-  run runuser -u "$name" -- node "$opt/$version/bin/svc.js" check --config "$app/svc.json" ||
+  # The key that the service gets as a credential: without it the check would warn of an empty one.
+  (
+    if [ -r "$etc/app_key" ]; then SVC_APP_KEY=$(cat "$etc/app_key") && export SVC_APP_KEY; fi
+    run runuser -u "$name" -- node "$opt/$version/bin/svc.js" check --config "$app/svc.json"
+  ) ||
     fail "version $version cannot serve $app, so nothing was switched"
 }
 

@@ -42,7 +42,10 @@ if (command === 'passwd') {
   fs.writeFileSync(file, JSON.stringify({ ...JSON.parse(fs.readFileSync(file)), admin: { password: fs.readFileSync(0, 'utf8') } }))
 }
 if (command === 'start') process.exit(BROKEN ? 1 : fs.writeFileSync(root + '/active', ''))
-if (command === 'check') process.exit(REFUSES ? 1 : 0)
+if (command === 'check') {
+  const key = fs.readFileSync(args[1].replace(/srv\\/(\\w+)\\/svc\\.json$/, 'etc/$1/app_key'), 'utf8').trim()
+  process.exit(REFUSES || process.env.SVC_APP_KEY !== key ? 1 : 0)
+}
 if (command === 'verify') process.exit(fs.readFileSync(args[0], 'utf8') === 'right' ? 0 : 1)
 `
 const { publicKey, privateKey } = generateKeyPairSync('ed25519')
@@ -143,6 +146,7 @@ describe('install.sh', () => {
     const settings: object = JSON.parse(readFileSync(join(checkout, 'docs/deploy/svc.local.json'), 'utf8'))
     assert.deepEqual(JSON.parse(String(files.get('srv/svc/svc.local.json'))), { ...settings, admin: { password: 'secret' } })
     assert.equal(statSync(join(machine.root, 'srv/svc/svc.local.json')).mode & 0o777, 0o640)
+    for (const folder of ['lib', 'cache', 'log']) assert.ok(existsSync(join(machine.root, 'var', folder, 'svc')), folder)
     assert.ok(files.has('active'))
   })
 
