@@ -133,15 +133,22 @@ make_user() {
   put svc.sysusers "$root/etc/sysusers.d/$name.conf"
   getent passwd "$name" >/dev/null || run systemd-sysusers
   # What root creates here (passwd its record), and what came from another machine, the server could not write.
-  [ -d "$root/var/log/$name" ] || run mkdir -p -m 0750 "$root/var/log/$name"
   for folder in "$root/var/lib/$name" "$root/var/cache/$name" "$root/var/log/$name"; do
-    if [ "$folder" = "$root/var/log/$name" ] || [ -d "$folder" ]; then own "$name:$name" "$folder" "$folder"; fi
+    [ -d "$folder" ] || run mkdir -p -m 0750 "$folder"
+    own "$name:$name" "$folder" "$folder"
   done
 }
 
-# own OWNER FOLDER FILE: gives all of a folder to its owner, unless the file shows that it has it.
+# own OWNER FOLDER FILE...: gives all of a folder to its owner, unless the files show that it has it.
 own() {
-  [ "$(stat -c %U:%G "$3" 2>/dev/null)" = "$1" ] || run chown -R "$1" "$2"
+  owner=$1 owned=$2
+  shift 2
+  for file in "$@"; do
+    if [ "$(stat -c %U:%G "$file" 2>/dev/null)" != "$owner" ]; then
+      run chown -R "$owner" "$owned"
+      return
+    fi
+  done
 }
 
 make_application() {
@@ -149,11 +156,32 @@ make_application() {
   if [ ! -e "$app/svc.json" ]; then
     run node "$opt/$version/bin/svc.js" init "$app"
     run rm "$app/svc.local.json"
-    copy svc.json "$app/svc.json"
-    run mkdir -p "$app/routes/public"
   fi
-  own "root:$name" "$app" "$app/svc.json"
-  [ "$(stat -c %a "$app/svc.json" 2>/dev/null)" = 640 ] || run chmod 0640 "$app/svc.json"
+  set -- "$app/svc.json"
+  case $(value paths log) in
+    /* | unknown) ;;
+    *)
+      [ ! -e "$app/svc.local.json" ] || fail "$app/svc.local.json does not set paths.log to a folder of this machine:" \
+        "remove it if it is of another one, else add the settings of docs/deploy/svc.local.json"
+      copy svc.local.json "$app/svc.local.json"
+      set -- "$@" "$app/svc.local.json"
+      ;;
+  esac
+  if [ $# = 1 ] && [ -e "$app/svc.local.json" ]; then set -- "$@" "$app/svc.local.json"; fi
+  own "root:$name" "$app" "$@"
+  for file in "$@"; do
+    [ "$(stat -c %a "$file" 2>/dev/null)" = 640 ] || run chmod 0640 "$file"
+  done
+}
+
+# value GROUP KEY: what the configuration files of the application have for it, the local one first; "unknown" where one of
+# them cannot be read, which the check reports.
+value() {
+  node -p 'const [folder, group, key] = process.argv.slice(1)
+    const files = ["svc.json", "svc.local.json"].map((file) => folder + "/" + file).filter((file) => fs.existsSync(file))
+    const valueIn = (config) => config[group]?.[key] ?? config[group + "." + key] ?? ""
+    try { files.map((file) => valueIn(JSON.parse(fs.readFileSync(file, "utf8")))).filter(String).at(-1) ?? "" }
+    catch { "unknown" }' "$app" "$1" "$2" 2>/dev/null || true
 }
 
 make_secret() {
@@ -167,14 +195,18 @@ make_secret() {
 # Name and password of the panel come from the terminal, or are three lines of standard input.
 make_sign_in() {
   say "Name and password of the panel"
-  node -e 'const { admin = {} } = JSON.parse(fs.readFileSync(process.argv[1], "utf8"))
-    process.exit(admin.enabled === false || admin.password ? 0 : 1)' "$app/svc.json" 2>/dev/null ||
-    run env "CREDENTIALS_DIRECTORY=$etc" node "$opt/$version/bin/svc.js" passwd --config "$app/svc.json"
+  case $(value admin enabled)$(value admin password) in
+    '' | true) run env "CREDENTIALS_DIRECTORY=$etc" node "$opt/$version/bin/svc.js" passwd --config "$app/svc.json" ;;
+  esac
 }
 
 check_application() {
   say "The application with version $version"
-  run runuser -u "$name" -- node "$opt/$version/bin/svc.js" check --config "$app/svc.json" ||
+  # The key that the service gets as a credential: without it the check would warn of an empty one.
+  (
+    if [ -r "$etc/app_key" ]; then SVC_APP_KEY=$(cat "$etc/app_key") && export SVC_APP_KEY; fi
+    run runuser -u "$name" -- node "$opt/$version/bin/svc.js" check --config "$app/svc.json"
+  ) ||
     fail "version $version cannot serve $app, so nothing was switched"
 }
 

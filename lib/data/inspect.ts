@@ -91,7 +91,8 @@ export function inspectDatabase(folder: string): DatabaseContent | undefined {
 export function backUp(folder: string, target: string): string {
   const path = databasePath(folder)
   const what = `Cannot back up ${path} to ${target}`
-  if (!existsSync(path)) throw new DataError(`${what}: there is no such database: check paths.data`)
+  const rule = 'the first job, session of the store "data" or durable event makes it'
+  if (!existsSync(path)) throw new DataError(`${what}: there is no such database: ${rule}; or check paths.data`)
   const sqlite = loadSqlite()
   const created = createTarget(target, what)
   try {

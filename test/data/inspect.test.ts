@@ -58,7 +58,7 @@ describe('inspectDatabase', () => {
 describe('backUp', () => {
   it('refuses a folder without a database', () => {
     const folder = temporaryFolder()
-    assert.throws(() => backUp(folder, join(folder, 'copy')), /^DataError: Cannot back up \S+\/svc\.db to \S+\/copy: there is no such database: check paths\.data$/)
+    assert.throws(() => backUp(folder, join(folder, 'copy')), /^DataError: Cannot back up \S+\/svc\.db to \S+\/copy: there is no such database: the first job, session of the store "data" or durable event makes it; or check paths\.data$/)
     assert.deepEqual(readdirSync(folder), [])
   })
 

@@ -32,7 +32,7 @@ async function startSite(t: TestContext): Promise<{ url: string; port: number; p
   const proxy = await startNginx(t, 'svc.nginx', [], (site) =>
     site
       .replace('server 127.0.0.1:8080;', `server 127.0.0.1:${service.port};`)
-      .replace('/srv/svc/routes/public', join(cwd, 'routes/public')),
+      .replace('/srv/svc/public', join(cwd, 'routes/public')),
   )
   const { url, port, check } = proxy
   await until(async () => {

@@ -30,7 +30,10 @@ export interface Machine {
 export const suites = ['bookworm', 'trixie', 'noble'] as const
 export type Suite = (typeof suites)[number]
 
-const packages = ['systemd-sysv', 'dbus', 'libnss-systemd', 'libnss-myhostname', 'sudo', 'curl', 'logrotate', 'procps', 'ca-certificates']
+const packages = [
+  ...['systemd-sysv', 'dbus', 'libnss-systemd', 'libnss-myhostname', 'sudo', 'curl', 'logrotate', 'procps', 'ca-certificates'],
+  ...['rsync', 'cron'],
+]
 const makeUser = 'chroot "$1" useradd -m -s /bin/bash admin && echo "admin ALL=(ALL) NOPASSWD: ALL" >"$1/etc/sudoers.d/admin"'
 const bootLimitMs = 300_000
 

@@ -53,6 +53,8 @@ const steps: readonly (readonly [string, () => Promise<void>])[] = [
     assert.match(await run(installPrevious, credentials), /all is well[^]*ok: svc\.service is ready\n$/)
     assert.equal(await ask(hello), '{"hello":"world"}')
     assert.equal(await ask('http://127.0.0.1:8080/svc-ready'), '{"status":"ready"}')
+    const [, sheet = ''] = /<link rel="stylesheet" href="([^"]+)">/.exec(await ask('http://127.0.0.1:8080/')) ?? []
+    assert.match(await ask(`http://127.0.0.1:8080${sheet}`, '-i'), /^HTTP\/1\.1 200 [^]*\nContent-Type: text\/css/)
     const [files, pid] = [await snapshot(), await mainPid()]
     const output = await run(installPrevious)
     assert.deepEqual(output.split('\n').filter((line) => /^\+(?!.*(?:sha256sum|svc\.js (?:verify|check)) )/.test(line)), [])
@@ -105,10 +107,10 @@ const steps: readonly (readonly [string, () => Promise<void>])[] = [
     const dropIn = '/etc/systemd/system/svc.service.d/log.conf'
     await run(`sudo mkdir -p $(dirname ${dropIn}) && sudo tee ${dropIn} >/dev/null`, blocksBelow('A log disk that stalls', 'ini')[0])
     const restart = 'sudo systemctl daemon-reload && sudo systemctl restart svc.service'
-    await run(`sudo sed -i 's#/var/log/svc#/run/svc-log#' /srv/svc/svc.json && ${restart}`)
+    await run(`sudo sed -i 's#/var/log/svc#/run/svc-log#' /srv/svc/svc.local.json && ${restart}`)
     await ask(hello)
     assert.match(await run('sudo cat /run/svc-log/svc.log'), /listening on /)
-    await run(`sudo sed -i 's#/run/svc-log#/var/log/svc#' /srv/svc/svc.json && sudo rm ${dropIn} && ${restart}`)
+    await run(`sudo sed -i 's#/run/svc-log#/var/log/svc#' /srv/svc/svc.local.json && sudo rm ${dropIn} && ${restart}`)
   }],
 
   ['runs a second application beside the first', async () => {
@@ -147,7 +149,7 @@ const steps: readonly (readonly [string, () => Promise<void>])[] = [
     await run('mkdir live && openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=localhost -keyout live/privkey.pem -out live/fullchain.pem 2>/dev/null')
     await run('cat >hook && chmod +x hook && sudo RENEWED_LINEAGE=$PWD/live ./hook || true', block('Certificates'))
     const edit = 'const c = JSON.parse(fs.readFileSync(process.argv[1])); Object.assign(c.server, JSON.parse(process.argv[2]).server); fs.writeFileSync(process.argv[1], JSON.stringify(c))'
-    await run(`sudo node -e '${edit}' /srv/svc/svc.json '${blocksBelow('Certificates', 'json')[0]}'`)
+    await run(`sudo node -e '${edit}' /srv/svc/svc.local.json '${blocksBelow('Certificates', 'json')[0]}'`)
     await run(block('Without a proxy', 2).replace(/sudo sh .*/, `${installCommand()} --listen 443`))
     assert.equal(await ask('http://localhost/hello/world?a=b', '-kL'), '{"hello":"world"}')
     assert.match(await ask('http://localhost/hello/world?a=b', '-si'), /^HTTP\/1\.1 308 [^]*\nLocation: https:\/\/localhost\/hello\/world\?a=b\r$/m)

@@ -25,6 +25,8 @@ const routes = [
   { name: 'poll', url: '/poll', method: 'GET', action: 'routes/machine.mjs@poll' },
   { name: 'waiting', url: '/waiting', method: 'GET', action: 'routes/machine.mjs@count' },
   { name: 'upload', url: '/upload', method: 'POST', action: 'routes/machine.mjs@upload' },
+  { name: 'keep', url: '/keep', method: 'GET', action: 'routes/machine.mjs@keep' },
+  { name: 'kept', url: '/kept', method: 'GET', action: 'routes/machine.mjs@kept' },
 ]
 const actions = `import { mkdir, rename } from 'node:fs/promises'
 let waiting = 0
@@ -40,6 +42,9 @@ export const poll = (ctx) => {
   return ctx.longPoll(ctx.channel('news'), { timeout_s: 300 })
 }
 export const count = () => ({ waiting })
+const log = (ctx) => ctx.channel('log', { durable: true })
+export const keep = async (ctx) => ({ id: await log(ctx).publish('kept') })
+export const kept = async (ctx) => ({ id: await log(ctx).last_id })
 `
 const children: ChildProcess[] = []
 let machine!: Machine
@@ -66,7 +71,7 @@ const steps: readonly (readonly [string, () => Promise<void>])[] = [
     assert.match(await machine.run(server.replace(/^node .*/m, `${rename}\n$&`)), new RegExp(`svc ${previous}\n$`))
     const [user = '', ...rights] = blocksBelow('The application', 'sh')
     await machine.run(user)
-    await write('/srv/svc/svc.json', blocksBelow('The application', 'json')[0] ?? '')
+    await write('/srv/svc/svc.local.json', blocksBelow('The application', 'json')[0] ?? '')
     await write('/srv/svc/routes/machine.json', JSON.stringify(routes))
     await write('/srv/svc/routes/machine.mjs', actions)
     await machine.run(rights.join(''))
@@ -88,15 +93,40 @@ const steps: readonly (readonly [string, () => Promise<void>])[] = [
     assert.ok(Number(level) <= 2, level)
   }],
 
-  ['reloads, and keeps the old state where something is wrong', async () => {
-    await write('/srv/svc/routes/more.json', '[{"name": "more", "url": "/more"}]')
-    await assert.rejects(page('A new version of the application'), /action is missing/)
+  ['brings a new version of the application, and keeps the old state where something is wrong', async () => {
+    const [bring = '', reload = ''] = blocksBelow('A new version of the application', 'sh')
+    await machine.run('sudo cp -r /srv/svc app && sudo chown -R admin app')
+    const pack = async (more: string): Promise<string> => {
+      await machine.run('cat >app/routes/more.json', `[{"name": "more", "url": "/more"${more}}]`)
+      await machine.run((blocksBelow('Your own application', 'sh')[0] ?? '').replace(/^/, 'cd app; ').replace(/^scp.*\n/m, ''))
+      return machine.run(bring)
+    }
+    const before = await machine.run('sudo cat /srv/svc/svc.local.json')
+    await pack('')
+    await assert.rejects(machine.run(reload), /action is missing/)
     await assert.rejects(machine.run('sudo systemctl reload svc.service'), /Job for svc\.service failed/)
     await status('the last reload failed')
-    await write('/srv/svc/routes/more.json', '[{"name": "more", "url": "/more", "action": "routes/home.mjs@hello"}]')
-    await page('A new version of the application')
+    await pack(', "action": "routes/home.mjs@hello"')
+    await machine.run(reload)
     await status('^reloaded$')
     assert.equal(await ask('/more'), '{}')
+    assert.equal(await machine.run('sudo cat /srv/svc/svc.local.json'), before)
+    assert.match(before, /"password": "scrypt\$/)
+    assert.equal(await machine.run('stat -c %U:%G:%a /srv/svc/routes/more.json'), 'root:svc:644\n')
+  }],
+
+  ['backs up at night, and restores', async () => {
+    const [, nightly = '', restore = ''] = blocksBelow('Backup', 'sh')
+    const kept = await ask('/keep')
+    await write('/etc/cron.daily/svc-backup', nightly)
+    await machine.run('sudo chmod 0755 /etc/cron.daily/svc-backup')
+    await machine.run('sudo run-parts --test /etc/cron.daily | grep -q svc-backup && sudo /etc/cron.daily/svc-backup')
+    assert.notEqual(await ask('/keep'), kept)
+    const listed = await machine.run(`sudo sh -c 'tar -tzf /var/backups/svc/*.tgz'`)
+    for (const name of ['srv/svc/svc.local.json', 'etc/svc/app_key', 'var/lib/svc/svc-copy']) assert.ok(listed.split('\n').includes(name), name)
+    assert.doesNotMatch(listed, /\.db/)
+    await machine.run(`sudo sh -c 'tar -xzOf /var/backups/svc/*.tgz var/lib/svc/svc-copy' >svc-copy.db\n${restore}`)
+    assert.equal(await ask('/kept'), kept)
   }],
 
   [`fails no request in ${restarts} restarts`, async () => {
@@ -125,10 +155,10 @@ const steps: readonly (readonly [string, () => Promise<void>])[] = [
   }],
 
   ['serves again when a wrong configuration has been mended', async () => {
-    await machine.run(`sudo sed -i 's/"max_files": 30/"max_files": -30/' /srv/svc/svc.json`)
+    await machine.run(`sudo sed -i 's/"max_files": 30/"max_files": -30/' /srv/svc/svc.local.json`)
     await assert.rejects(machine.run('sudo systemctl restart svc.service'), /control process exited with error code/)
     assert.match(await journal(), /Cannot load .*log\.max_files must be 0 to 100000: it is -30/)
-    await machine.run(`sudo sed -i 's/"max_files": -30/"max_files": 30/' /srv/svc/svc.json`)
+    await machine.run(`sudo sed -i 's/"max_files": -30/"max_files": 30/' /srv/svc/svc.local.json`)
     assert.equal(await ask(hello), '{"hello":"world"}')
   }],
 

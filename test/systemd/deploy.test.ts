@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
+import { initApplication } from '../../lib/commands/init.ts'
 import { configTable } from '../../lib/config/table.ts'
 import { readPage, root } from '../support/markdown.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const read = (name: string): string => readFileSync(new URL(`docs/deploy/${name}`, root), 'utf8')
 const unit = read('svc.service')
@@ -21,13 +24,13 @@ describe('the files in docs/deploy', () => {
   it('are exactly those named in docs/install.md and docs/operations.md', () => {
     const files = readdirSync(new URL('docs/deploy/', root)).sort()
     const units = /\bsvc\.(?:service|socket|sysusers|logrotate|nginx|rules\.yml|rules\.test\.yml|dashboard\.json)\b/g
-    const others = /\bsvc-nodes\.(?:nginx|haproxy)\b|(?<=deploy\/)(?:acme|install\.sh|svc\.json)\b/g
+    const others = /\bsvc-nodes\.(?:nginx|haproxy)\b|(?<=deploy\/)(?:acme|install\.sh|svc\.local\.json)\b/g
     const named = new Set([units, others].flatMap((pattern) => text.match(pattern) ?? []))
     assert.deepEqual([...named].sort(), files)
   })
 
   it('have the settings that the page tells the reader to write', () => {
-    assert.equal(documented, read('svc.json'))
+    assert.equal(documented, read('svc.local.json'))
   })
 
   it('agree with each other and with the configuration on paths', () => {
@@ -61,11 +64,13 @@ describe('the files in docs/deploy', () => {
     ])
   })
 
-  it('have one folder of static files', () => {
-    const { paths } = JSON.parse(documented) as { paths: Record<string, string> }
+  it('serve the static files of an application that init makes', () => {
+    const folder = join(temporaryFolder(), 'app')
+    initApplication(folder)
+    const { paths } = JSON.parse(readFileSync(join(folder, 'svc.json'), 'utf8')) as { paths: Record<string, string> }
     const [, root = ''] = /^ {4}root (\S+);$/m.exec(read('svc.nginx')) ?? []
     assert.equal(`/srv/svc/${paths['public']}`, root)
-    assert.ok(text.includes(`sudo mkdir -p ${root}\n`))
+    assert.equal('public' in (JSON.parse(documented) as { paths: object }).paths, false)
   })
 
   it('start the server without a prior check, and with threads for many processes', () => {
@@ -88,7 +93,8 @@ describe('the files in docs/deploy', () => {
       const idle = pattern.exec(read(file))?.[1]
       assert.ok(Number(idle) < configTable['server.keep_alive_timeout_s'].default, file)
     }
-    assert.ok(text.includes(`\`WatchdogSec=${settings('WatchdogSec')[0]}\``))
+    const watchdogS = Number(settings('WatchdogSec')[0])
+    assert.ok(text.includes(`${watchdogS / 2} to ${watchdogS} seconds later`) && text.includes(`\`WatchdogSec=${watchdogS}\``))
   })
 
   it('let a stopping node serve until HAProxy has noticed', () => {

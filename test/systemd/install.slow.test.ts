@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash, generateKeyPairSync, sign } from 'node:crypto'
-import { appendFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { appendFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { writeFiles } from '../support/application.ts'
@@ -36,9 +36,16 @@ const fs = require('node:fs')
 const [command, ...args] = process.argv.slice(2)
 const root = process.env.SVC_INSTALL_ROOT
 if (command === 'init') for (const name of ['svc.json', 'svc.local.json']) { fs.mkdirSync(args[0], { recursive: true }); fs.writeFileSync(args[0] + '/' + name, '{}') }
-if (command === 'passwd') fs.writeFileSync(args[1], JSON.stringify({ ...JSON.parse(fs.readFileSync(args[1])), admin: { password: fs.readFileSync(0, 'utf8') } }))
+if (command === 'passwd') {
+  const local = args[1].replace('.json', '.local.json')
+  const file = fs.existsSync(local) ? local : args[1]
+  fs.writeFileSync(file, JSON.stringify({ ...JSON.parse(fs.readFileSync(file)), admin: { password: fs.readFileSync(0, 'utf8') } }))
+}
 if (command === 'start') process.exit(BROKEN ? 1 : fs.writeFileSync(root + '/active', ''))
-if (command === 'check') process.exit(REFUSES ? 1 : 0)
+if (command === 'check') {
+  const key = fs.readFileSync(args[1].replace(/srv\\/(\\w+)\\/svc\\.json$/, 'etc/$1/app_key'), 'utf8').trim()
+  process.exit(REFUSES || process.env.SVC_APP_KEY !== key ? 1 : 0)
+}
 if (command === 'verify') process.exit(fs.readFileSync(args[0], 'utf8') === 'right' ? 0 : 1)
 `
 const { publicKey, privateKey } = generateKeyPairSync('ed25519')
@@ -135,10 +142,37 @@ describe('install.sh', () => {
       assert.equal(files.get(`etc/${path}`), readFileSync(join(checkout, 'docs/deploy', String(file)), 'latin1'), path)
     }
     assert.match(String(files.get('etc/svc/app_key')), /^[\w-]{43}\n$/)
-    const { admin, ...config } = JSON.parse(String(files.get('srv/svc/svc.json')))
-    assert.deepEqual([admin, config], [{ password: 'secret' }, JSON.parse(readFileSync(join(checkout, 'docs/deploy/svc.json'), 'utf8'))])
-    assert.equal(files.has('srv/svc/svc.local.json'), false)
+    assert.equal(files.get('srv/svc/svc.json'), '{}')
+    const settings: object = JSON.parse(readFileSync(join(checkout, 'docs/deploy/svc.local.json'), 'utf8'))
+    assert.deepEqual(JSON.parse(String(files.get('srv/svc/svc.local.json'))), { ...settings, admin: { password: 'secret' } })
+    assert.equal(statSync(join(machine.root, 'srv/svc/svc.local.json')).mode & 0o777, 0o640)
+    for (const folder of ['lib', 'cache', 'log']) assert.ok(existsSync(join(machine.root, 'var', folder, 'svc')), folder)
     assert.ok(files.has('active'))
+  })
+
+  it('gives an application that is there the settings of this machine, unless it has them', () => {
+    const machine = new Machine()
+    const archive = machine.archive('1.0.0')
+    const files = { 'srv/svc/svc.json': '{"config": {"local": true}, "paths": {"public": "public", "log": ".logs"}}' }
+    writeFiles(machine.root, { ...files, 'srv/svc/svc.local.json': '{"app_key": "of another machine"}' })
+    machine.fails(/svc\.local\.json does not set paths\.log to a folder of this machine: remove it if it is of another one, else add/, 'install', archive)
+    rmSync(join(machine.root, 'srv/svc/svc.local.json'))
+    machine.ok('install', archive)
+    assert.equal(machine.files().get('srv/svc/svc.json'), files['srv/svc/svc.json'])
+    assert.equal(JSON.parse(String(machine.files().get('srv/svc/svc.local.json'))).paths.log, '/var/log/svc')
+
+    const whole = new Machine()
+    const json = '{"paths.log": "/run/svc-log", "admin": {"password": "hash"}}'
+    writeFiles(whole.root, { 'srv/svc/svc.json': json })
+    whole.ok('install', archive)
+    assert.deepEqual([...whole.files()].filter(([path]) => path.startsWith('srv/')), [['srv/svc/svc.json', json]])
+  })
+
+  it('leaves a configuration that it cannot read to the check', () => {
+    const machine = new Machine()
+    writeFiles(machine.root, { 'srv/svc/svc.json': '{' })
+    machine.fails(/version 1\.0\.0 cannot serve \S+\/srv\/svc, so nothing was switched\n$/, 'install', machine.archive('1.0.0', { refuses: true }))
+    assert.deepEqual([...machine.files().keys()].filter((path) => path.startsWith('srv/')), ['srv/svc/svc.json'])
   })
 
   it('changes nothing the second time, and runs nothing but checks', () => {
@@ -239,7 +273,7 @@ describe('install.sh', () => {
       assert.ok(unit.includes(`\n${line}\n`), line)
     }
     assert.equal(files.get('etc/systemd/system/shop.socket.d/listen.conf'), '[Socket]\nListenStream=\nListenStream=127.0.0.1:8081\n')
-    assert.equal(JSON.parse(String(files.get('srv/shop/svc.json'))).paths.log, '/var/log/shop')
+    assert.equal(JSON.parse(String(files.get('srv/shop/svc.local.json'))).paths.log, '/var/log/shop')
     machine.ok('uninstall', '--name', 'shop', '--purge')
     before.delete('active')
     assert.deepEqual(machine.files(), before)
@@ -257,7 +291,7 @@ describe('install.sh', () => {
     const machine = installed()
     writeFiles(machine.root, { 'var/lib/svc/data/svc.db': 'data', 'var/log/svc/svc.log': 'log' })
     machine.ok('uninstall')
-    assert.deepEqual([...machine.files().keys()].sort(), ['etc/svc/app_key', 'srv/svc/svc.json', 'var/lib/svc/data/svc.db', 'var/log/svc/svc.log'])
+    assert.deepEqual([...machine.files().keys()].sort(), ['etc/svc/app_key', 'srv/svc/svc.json', 'srv/svc/svc.local.json', 'var/lib/svc/data/svc.db', 'var/log/svc/svc.log'])
     machine.ok('uninstall', '--purge')
     assert.deepEqual([...machine.files().keys()], [])
   })
