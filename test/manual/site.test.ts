@@ -78,7 +78,7 @@ describe('the site', () => {
     const lists = [...mainOf('docs/README.md').matchAll(/<h2[^>]*>([^<]*)<\/h2>\n+<ol>(.*?)<\/ol>/gs)]
     assert.deepEqual(
       lists.map(([, title, items = '']) => [title, items.split('<li>').length - 1]),
-      [['You write an application', 5], ['You run a server', 5], ['You audit it', 5]],
+      [['You write an application', 5], ['You run a server', 5], ['You evaluate or audit it', 6]],
     )
   })
 
