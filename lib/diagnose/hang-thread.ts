@@ -73,7 +73,8 @@ async function report(): Promise<void> {
   const logger = await openLog()
   logger.module('server').error(text, { thrown })
   logger.close()
-  const stack = thrown?.stack ?? ''
+  // The panel groups errors by the first line, which must not differ by request, and shows the stack of the last one.
+  const stack = thrown?.stack?.replace('\n', () => `\n    ${state}\n`) ?? ''
   parentPort?.postMessage({ timeMs, level: 'error', module: 'server', message: text, stack } satisfies LogRecord)
 }
 

@@ -19,7 +19,8 @@ export function nodeWarnings(version: string = process.versions.node): readonly 
   const lines = `${safeVersions.slice(0, -1).join(', ')} or ${safeVersions.at(-1)}`
   if (safe === undefined) {
     const isLater = safeVersions.every((each) => (numbersOf(each)[0] ?? 0) < major)
-    return isLater ? [] : [`Node ${version} gets no security fixes any more: run Node ${lines}, or later`]
+    const advice = `run Node ${lines}, or later`
+    return isLater ? [] : [`Node ${version} gets no security fixes from nodejs.org any more: ${advice}`]
   }
   const [, minor = 0, patch = 0] = numbersOf(safe)
   const [ownMinor = 0, ownPatch = 0] = rest

@@ -86,7 +86,7 @@ for (const processes of [1, 2]) {
         execFileSync('rm', [join(server.cwd, 'go')])
       }
       const errors = await request(`${server.url}/svc-errors?format=json`)
-      assert.match(errors.text, /has been blocked for 1 s/)
+      assert.match(errors.text, /has been blocked for 1 s.*running: GET \/spin/)
       server.child.kill('SIGTERM')
       assert.equal(await server.ended, 0)
       assert.deepEqual(readdirSync(join(server.cwd, '.cached')).filter((name) => name.startsWith('last-state')), [])
