@@ -41,7 +41,7 @@ describe('a view in paths.errors', () => {
     const key = `error-pages-${process.pid}`
     const { url } = await serve(
       t,
-      { '/wait': `() => { process.emit('${key}'); return new Promise(() => {}) }` },
+      { '/wait': `() => { process.emit('${key}'); return new Promise((resolve) => process.once('${key} end', resolve)) }` },
       { 'pool_http.workers': 1, 'pool_http.queue_size': 0 },
       { 'routes/errors/error.html': 'own' },
     )
@@ -49,11 +49,13 @@ describe('a view in paths.errors', () => {
     assert.equal((json.json() as { error: string }).error, 'not_found')
     assert.match((await request(`${url}/svc-nothing`)).text, /<h1>404 Not Found<\/h1>/)
     const busy = new Promise((resolve) => process.once(key as 'SIGUSR2', resolve)) // Any name will do.
-    request(`${url}/wait`).catch(() => {}) // Aborted at the end.
+    const waiting = request(`${url}/wait`)
     await busy
     const full = await request(`${url}/wait`)
     assert.match(full.text, /<h1>503 Service Unavailable<\/h1>/)
     assert.equal((await request(`${url}/nowhere`)).text, 'own')
+    process.emit(`${key} end` as 'SIGUSR2')
+    await waiting
   })
 
   it('that fails is logged once and not retried until its file changes', async (t) => {

@@ -170,7 +170,7 @@ describe('requests that arrive in one turn', () => {
     const { port, lines } = await serve(t, {
       'POST /': `(ctx) => {
         ${name}.begun += 1
-        return new Promise(() => ctx.readText().catch(() => { ${name}.aborted += 1 }))
+        return ctx.readText().catch(() => { ${name}.aborted += 1 })
       }`,
     })
     const client = new Connection(t, port, { allowHalfOpen: true })
