@@ -51,9 +51,14 @@ if (unknown !== undefined || files.length === 0) {
 process.exit(least ? runLeast() : runTests())
 
 function runLeast() {
+  const chosen = testsOfLeast(root, files)
+  if (chosen.length === 0) {
+    console.error(`No test of ${args.join(' ')} runs without the rooms that may be left out`)
+    return 1
+  }
   const folder = copyLeast(root)
   try {
-    return run(process.execPath, [join(folder, 'test/run.js'), ...testsOfLeast(root, files)])
+    return run(process.execPath, [join(folder, 'test/run.js'), ...chosen])
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
