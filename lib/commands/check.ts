@@ -220,7 +220,7 @@ async function inspectData({ config, folder }: LoadedConfig): Promise<DataReport
     const counts = jobStates.map((state, at) => `${jobsByState.get(at) ?? 0} ${state}`)
     return { ...noData, found: [`${path} has jobs: ${counts.join(', ')}`] }
   } catch (error) {
-    // This Node or this installation has no SQLite. What needs it is a problem of its own.
+    // This Node or this installation has no SQLite. Whatever needs it is reported as a problem elsewhere.
     return { ...noData, notes: [reasonOf(error)] }
   }
 }
