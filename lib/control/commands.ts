@@ -85,8 +85,14 @@ export interface CommandTable {
   'routes.reload': { takes: { readonly keepsAdded?: boolean }; answers: ReloadResult }
   /** In `dev`: applies saved files, by their absolute paths. */
   'files.changed': { takes: { readonly files: readonly string[] }; answers: void }
-  /** In `dev`: refreshes open pages after a change, or shows why a reload was refused, one line per problem. */
-  'pages.refresh': { takes: { readonly changed: boolean; readonly problems: readonly string[] }; answers: void }
+  /**
+   * In `dev`: refreshes open pages, or only their style sheets, after a change; shows why a reload was refused, one line
+   * per problem.
+   */
+  'pages.refresh': {
+    takes: { readonly change: 'none' | 'styles' | 'page'; readonly problems: readonly string[] }
+    answers: void
+  }
   /** Opens the log files again, after a rotation by another program. */
   'logs.reopen': { takes: object; answers: void }
   /** Reads the certificate files again; false without any. Rejects when they cannot be used; the old ones stay. */

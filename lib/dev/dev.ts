@@ -86,8 +86,11 @@ export class Dev {
     }
     const open = publicFolder(loaded)
     const isVisible = (file: string): boolean => file.endsWith('.html') || (open !== undefined && isAtOrIn(open, file))
-    const changed = (reloads && this.#refusal.length === 0) || files.some(isVisible)
-    if (reloads || changed) await control.apply({ type: 'pages.refresh', changed, problems: this.#refusal })
+    const visible = files.filter(isVisible)
+    const isApplied = reloads && this.#refusal.length === 0
+    const isOther = isApplied || visible.some((file) => !file.endsWith('.css'))
+    const change = isOther ? 'page' : visible.length > 0 ? 'styles' : 'none'
+    if (reloads || change !== 'none') await control.apply({ type: 'pages.refresh', change, problems: this.#refusal })
   }
 
   /** Refreshes the open pages of this process. */

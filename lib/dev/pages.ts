@@ -4,7 +4,7 @@
  *
  * The script and the stream are answered before the server sees the request, so they take no worker and appear in no
  * metric and no log. Pages have no version: the stream sends the age of the last change, and the script reloads a page
- * whose navigation began earlier.
+ * whose navigation began earlier. If only style sheets have changed, it loads these again, and the page stays.
  */
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -46,6 +46,7 @@ export class DevPages {
   readonly #streams = new Set<ServerResponse>()
   /** By `performance.now()`; the start counts as a change, so that pages refresh after a restart. */
   #changedAtMs = performance.now()
+  #styledAtMs = this.#changedAtMs
   #problems: readonly string[] = []
   #isStopped = false
 
@@ -55,10 +56,11 @@ export class DevPages {
   }
 
   /** Notifies open pages, and those opened later. */
-  refresh({ changed, problems }: Command<'pages.refresh'>): void {
+  refresh({ change, problems }: Command<'pages.refresh'>): void {
     const nowMs = performance.now()
     this.#problems = problems
-    if (changed) this.#changedAtMs = nowMs
+    if (change === 'page') this.#changedAtMs = nowMs
+    if (change === 'styles') this.#styledAtMs = nowMs
     const message = this.#messageAt(nowMs)
     for (const response of this.#streams) response.write(message)
   }
@@ -147,7 +149,8 @@ export class DevPages {
   }
 
   #messageAt(nowMs: number): string {
-    const news = { changedMsAgo: nowMs - this.#changedAtMs, problems: this.#problems }
+    const [changedMsAgo, styledMsAgo] = [nowMs - this.#changedAtMs, nowMs - this.#styledAtMs]
+    const news = { changedMsAgo, styledMsAgo, problems: this.#problems }
     return `data: ${JSON.stringify(news)}\n\n`
   }
 

@@ -1,5 +1,6 @@
-// svc adds this script to the pages of views in `dev`. It reloads the page after a file has changed, and shows why a
-// reload of the server was refused. While the page is hidden it holds no connection; it catches up when shown.
+// svc adds this script to the pages of views in `dev`. It reloads the page after a file has changed, or only its style
+// sheets if nothing else has, and shows why a reload of the server was refused. While the page is hidden it holds no
+// connection; it catches up when shown.
 // Each message has the age of the last change, or of the start of the server. Its delay is unknown: it was written at
 // some time between the request for the stream and now.
 
@@ -23,6 +24,8 @@ button { position: absolute; top: 1rem; right: 1.25rem; padding: .25rem .75rem; 
 
 let source
 let overlay
+let styledAtMs = 0
+const loading = new Set()
 
 function follow() {
   source?.close()
@@ -30,12 +33,15 @@ function follow() {
   const requestedAtMs = performance.now()
   source = new EventSource(new URL('svc-dev-events', import.meta.url))
   source.onmessage = ({ data }) => {
-    const { changedMsAgo, problems } = JSON.parse(data)
+    const { changedMsAgo, styledMsAgo, problems } = JSON.parse(data)
     if (requestedAtMs >= changedMsAgo) {
       source.close()
       location.reload()
-    } else if (performance.now() >= changedMsAgo) followLater() // A faster response tells which came first.
+      return
+    }
+    if (performance.now() >= changedMsAgo) followLater() // A faster response tells which came first.
     else if (problems.length > 0) show(problems)
+    if (performance.now() - styledMsAgo >= styledAtMs) restyle()
   }
   source.onerror = followLater
 }
@@ -43,6 +49,30 @@ function follow() {
 function followLater() {
   source.close()
   setTimeout(follow, retryMs)
+}
+
+// Replaces each style sheet of this site by the same one under a new address, once that is loaded. A page that gets its
+// styles in another way, or does not get the new ones, is reloaded.
+function restyle() {
+  styledAtMs = performance.now()
+  for (const link of loading) link.remove()
+  loading.clear()
+  const isOwn = ({ sheet, href }) => sheet !== null && new URL(href).origin === location.origin
+  const links = [...document.querySelectorAll('link[rel~="stylesheet"][href]')].filter(isOwn)
+  if (links.length === 0) location.reload()
+  for (const link of links) {
+    const fresh = link.cloneNode()
+    const url = new URL(link.href)
+    url.searchParams.set('svc-dev', styledAtMs)
+    fresh.href = url.href
+    fresh.onload = () => {
+      link.remove()
+      loading.delete(fresh)
+    }
+    fresh.onerror = () => location.reload()
+    loading.add(fresh)
+    link.after(fresh)
+  }
 }
 
 function show(problems) {

@@ -55,6 +55,35 @@ describe('an open page in dev', () => {
     await shows(title, 'two')
   })
 
+  test('gets a saved style sheet without a refresh, and refreshes where it has none', async (t) => {
+    const browser = await openPage(t)
+    const config = { 'app.env': 'dev', 'paths.public': 'public' }
+    const styled = page('one').replace('<title>', '<link rel="stylesheet" href="/one.css"><link rel="stylesheet" href="/two.css"><title>')
+    const colours = 'getComputedStyle(document.querySelector("h1")).color + getComputedStyle(document.body).color'
+    const sheets = { 'public/one.css': 'h1 { color: #010101 }', 'public/two.css': 'body { color: #020202 }' }
+    const server = await startApplication(t, { ...files, ...sheets, 'styled.html': styled, 'routes/s.json': [
+      { name: 'styled', url: '/styled', method: 'GET', scope: '', action: 'styled.html' },
+    ] }, config, { watch: true })
+    const shows = (expression: string, value: unknown): Promise<void> =>
+      until(async () => (await browser.evaluate(expression).catch(() => undefined)) === value)
+    await browser.open(`${server.url}/styled`)
+    await shows(colours, 'rgb(1, 1, 1)rgb(2, 2, 2)')
+    await browser.evaluate('globalThis.typed = "kept"')
+    for (const [one, two] of [[3, 2], [4, 2], [4, 5]]) {
+      server.write({ 'public/one.css': `h1 { color: #0${one}0${one}0${one} }`, 'public/two.css': `body { color: #0${two}0${two}0${two} }` })
+      await shows(colours, `rgb(${one}, ${one}, ${one})rgb(${two}, ${two}, ${two})`)
+      await shows('document.querySelectorAll("link").length', 2)
+    }
+    assert.equal(await browser.evaluate('globalThis.typed'), 'kept')
+    server.write({ 'public/one.css': 'h1 { color: #060606 }', 'styled.html': styled.replace('one</h1>', 'two</h1>') })
+    await shows(title, 'two')
+    await shows('globalThis.typed', undefined)
+    await browser.open(server.url)
+    await browser.evaluate('globalThis.typed = "kept"')
+    server.write({ 'public/one.css': 'h1 { color: #070707 }' })
+    await shows('globalThis.typed', undefined)
+  })
+
   test('refreshes under a policy that allows nothing', async (t) => {
     const { browser, server, shows } = await start(t, '/strict')
     server.write({ 'home.html': page('two') })

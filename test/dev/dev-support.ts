@@ -20,7 +20,7 @@ export const navigation = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'doc
 
 /** The stream of an open page. */
 export interface PageStream {
-  /** Its messages: the problems of a refused reload, or none when the page is older than the last change. */
+  /** Its messages: the problems of a refused reload, or none when the page, or its style, is older than the last change. */
   readonly news: readonly (readonly string[])[]
   /** Resolves after this many messages. */
   told(count: number): Promise<void>
@@ -31,6 +31,7 @@ export interface PageStream {
 /** A message, interpreted as by the script in the page. */
 interface Told {
   readonly changedMsAgo: number
+  readonly styledMsAgo: number
   readonly problems: string[]
 }
 
@@ -46,7 +47,8 @@ export async function openStream(t: Pick<TestContext, 'after'>, url: string, age
   const ended = new Promise((resolve) => response.on('close', resolve).on('error', resolve))
   const told = () => [...text.matchAll(/^data: (.*)\n\n/gm)].map(([, data = '']) => JSON.parse(data) as Told)
   const news = () =>
-    told().flatMap(({ changedMsAgo, problems }) => (changedMsAgo <= ageMs ? [[]] : problems.length > 0 ? [problems] : []))
+    told().flatMap(({ changedMsAgo, styledMsAgo, problems }) =>
+      Math.min(changedMsAgo, styledMsAgo) <= ageMs ? [[]] : problems.length > 0 ? [problems] : [])
   await until(() => told().length > 0)
   return {
     get news() {

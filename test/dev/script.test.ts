@@ -35,6 +35,6 @@ function follow({ askedAtMs, answeredAtMs, changedMsAgo }: Record<'askedAtMs' | 
   }
   new Function(...Object.keys(globals), script)(...Object.values(globals))
   nowMs = answeredAtMs
-  sources[0]?.onmessage?.({ data: JSON.stringify({ changedMsAgo, problems: [] }) })
+  sources[0]?.onmessage?.({ data: JSON.stringify({ changedMsAgo, styledMsAgo: 1000, problems: [] }) })
   return did
 }
