@@ -11,7 +11,7 @@ import { checkTrustedOrigin } from '../http/origin.ts'
 import { checkPrefix } from '../http/prefix.ts'
 import { traceModules } from '../log/trace.ts'
 import { problemOfRedisUrl } from './redis-url.ts'
-import { checkFallback, checkFileName, checkHostToBind, checkPasswordHash, checkPath } from './checks.ts'
+import { checkFallback, checkFileName, checkHostToBind, checkPasswordHash, checkPath, checkPathPrefix } from './checks.ts'
 import { checkRight, checkTypes } from './checks.ts'
 import type { AnyObject } from './objects.ts'
 import type { Row, ValueOf } from '../base/value.ts'
@@ -306,6 +306,10 @@ export const configTable = {
   'access_log.format': {
     kind: 'choice', choices: ['spec', 'common', 'combined', 'json'], default: 'spec',
     meaning: '`common` adds the bytes to a line of `spec`, `combined` the referrer and the user agent as well.',
+  },
+  'access_log.skip': {
+    kind: 'list', default: [], check: checkPathPrefix,
+    meaning: 'Requests that the access log leaves out: beginnings of their paths, such as `/svc-ready`. They are counted.',
   },
 
   ...traceRows,

@@ -26,6 +26,7 @@ const eachUnsafeButSpace = /[^\x20\x21\x23-\x5b\x5d-\x7e]/g
 /** The access log. Everything is synchronous, and nothing throws. */
 export class AccessLog extends Appender {
   readonly #renderLine: RenderLine
+  readonly #skipped: readonly string[]
 
   /**
    * Opens the log. A folder or file that cannot be written is not an error: see `problem`.
@@ -39,13 +40,15 @@ export class AccessLog extends Appender {
     // The text formats escape everything but printable ASCII; JSON keeps other characters.
     super(target, { report, alert, now }, format === 'json' ? 'utf8' : 'latin1')
     this.#renderLine = createRenderLine(format)
+    this.#skipped = config['access_log.skip']
   }
 
   /**
-   * Logs a request whose response has ended or whose client has disconnected.
+   * Logs a request whose response has ended or whose client has disconnected, unless `access_log.skip` leaves it out.
    * @param endedAtMs when that was, in milliseconds since 1970
    */
   write(entry: EndedRequest, endedAtMs: number): void {
+    if (this.#skipped.length > 0 && this.#skipped.some((start) => entry.path.startsWith(start))) return
     this.append(this.#renderLine(entry, endedAtMs))
   }
 }

@@ -224,6 +224,15 @@ describe('the logs of an app', () => {
     assert.throws(() => readFileSync(join(folder, '.logs/access.log')), { code: 'ENOENT' })
   })
 
+  it('may leave requests out of the access log, which count all the same', async (t) => {
+    const { app, url, lines } = await startApplication(t, {}, { 'app.env': 'dev', 'access_log.skip': ['/svc-ready', '/quiet/'] })
+    for (const path of ['/svc-ready', '/svc-ready?a=1', '/quiet/x', '/%73vc-ready', '/x']) await request(url + path)
+    const status = (await request(`${url}/svc-status`)).json() as { requests: { total: number } }
+    await app.stop()
+    const paths = lines('access.log').map((line) => /"GET (\S+) /.exec(line)?.[1])
+    assert.deepEqual([status.requests.total, paths], [5, ['/%73vc-ready', '/x', '/svc-status']])
+  })
+
   it('that are removed are created again, and receive later lines', async (t) => {
     const { folder, url, lines } = await startApplication(t, {})
     await request(url)

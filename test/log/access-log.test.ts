@@ -108,6 +108,17 @@ test('reads no header that the format does not show', (t) => {
   }
 })
 
+test('leaves out the requests whose path begins with an entry of access_log.skip', (t) => {
+  const { log, folder } = open(t, {}, { 'access_log.skip': ['/svc-ready', '/assets/'] })
+  for (const path of ['/svc-ready', '/svc-ready/', '/assets', '/assets/a.css', '/x/svc-ready', '/SVC-READY', '']) {
+    log.write(entry({ path, sentPath: `/app${path}` }), now())
+  }
+  log.flush()
+  const paths = textOf(folder, 'access.log').matchAll(/"GET \/app(\S*) /g)
+  assert.deepEqual([...paths].map(([, path]) => path), ['/assets', '/x/svc-ready', '/SVC-READY', ''])
+  assert.deepEqual([log.written, log.lost], [4, 0])
+})
+
 test('a line is in the file one turn after it was written', async (t) => {
   const { log, folder } = open(t, {})
   log.write(entry({}), now())
@@ -156,12 +167,16 @@ test('works with only the required options', () => {
   assert.match(textOf(folder, 'access.log'), /"GET \/x HTTP\/1\.1" 200\n$/)
 })
 
-function open(t: Parameters<typeof openLog>[0], options: Partial<AccessLogParts> & { readonly format?: AccessFormat }) {
+function open(
+  t: Parameters<typeof openLog>[0],
+  options: Partial<AccessLogParts> & { readonly format?: AccessFormat },
+  more: Partial<Config> = {},
+) {
   const folder = temporaryFolder()
   const terminal = new KeptConsole()
   const reports: string[] = []
   const report = (level: string, message: string): number => reports.push(`${level} ${message}`)
-  const config = logConfig({ 'access_log.format': options.format ?? 'spec' })
+  const config = logConfig({ 'access_log.format': options.format ?? 'spec', ...more })
   const log = new AccessLog(config, folder, { now, consolePort: terminal, report, ...options })
   t.after(() => log.close())
   return { log, folder, terminal, reports }
