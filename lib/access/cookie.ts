@@ -8,6 +8,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import type { CoreContext } from '../http/context.ts'
 import { readCookies } from '../http/cookie.ts'
+import { cookiePath } from '../http/prefix.ts'
 import type { AccessPort } from './access-port.ts'
 
 /** How cookies are signed and how long they are valid. */
@@ -63,15 +64,16 @@ export function hasAdminCookie(
   return readCookies(header, adminCookieName).some((value) => isAdminCookie(value, rules))
 }
 
-/** Sends the client a new cookie: HttpOnly, SameSite=Lax, Path=/, on TLS Secure. */
+/** Sends the client a new cookie: HttpOnly, SameSite=Lax, with the prefix or `/` as its path, on TLS Secure. */
 export function setAdminCookie(ctx: CoreContext, rules: CookieRules): void {
   const maxAge = rules.lifetimeMinutes * 60
-  ctx.setCookie(adminCookieName, makeAdminCookie(rules), maxAge === 0 ? {} : { maxAge })
+  const path = cookiePath(ctx.prefix, adminCookieName)
+  ctx.setCookie(adminCookieName, makeAdminCookie(rules), maxAge === 0 ? { path } : { path, maxAge })
 }
 
 /** Makes the client delete its cookie. */
 export function dropAdminCookie(ctx: CoreContext): void {
-  ctx.setCookie(adminCookieName, '', { maxAge: 0 })
+  ctx.setCookie(adminCookieName, '', { path: cookiePath(ctx.prefix, adminCookieName), maxAge: 0 })
 }
 
 function sign(timestamp: string, { secret, hardened }: CookieRules): Buffer {

@@ -37,6 +37,7 @@ export function createServingParts({ loaded, built, logs, metrics, worker, ...re
   const inFolder = (key: 'paths.root' | 'paths.errors' | 'paths.temp'): string => resolve(folder, config[key])
   const { 'server.trusted_proxies': proxies, 'server.prefix': prefix } = config
   const clientAddress = createClientAddress(proxies)
+  const trusts = proxies.length === 0 ? undefined : clientAddress.trusts
   const ofFiles = fileFeature({
     root: inFolder('paths.root'),
     onFailure: (file, thrown) => logs.module('response').warn(`${file} could not be sent completely`, { thrown }),
@@ -50,7 +51,7 @@ export function createServingParts({ loaded, built, logs, metrics, worker, ...re
       temporaryFolder: inFolder('paths.temp'),
       moveFile: createFileMover(inFolder('paths.root')),
       clientAddress,
-      prefixes: createPrefixes(prefix, proxies.length === 0 ? undefined : clientAddress.trusts),
+      prefixes: createPrefixes(prefix, trusts, logs.module('server').warn),
       explainJson,
     },
   )

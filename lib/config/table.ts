@@ -69,7 +69,8 @@ export const configTable = {
   'server.prefix': {
     kind: 'string', default: '', check: checkPrefix,
     meaning: 'The path, such as `/app`, [below which](recipes/proxy.md#below-a-path) a proxy serves the application. '
-      + 'It is taken off requests, and precedes links and redirects, unless a proxy sends `X-Forwarded-Prefix`.',
+      + 'It is taken off requests. Unless a proxy sends `X-Forwarded-Prefix`, links, redirects and the paths of cookies '
+      + 'begin with it.',
   },
   'server.trusted_origins': {
     kind: 'list', default: [], check: checkTrustedOrigin,

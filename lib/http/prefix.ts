@@ -1,12 +1,13 @@
 /**
  * The prefix of a request: the path below which its client sees this server, such as `/app`. It is `server.prefix`, or
- * the `X-Forwarded-Prefix` of a trusted proxy, which comes first. Several values of the field are joined in their
- * order, since each proxy appends the part that it has taken off (Traefik, Spring).
+ * the one `X-Forwarded-Prefix` of a trusted proxy, which comes first.
  *
  * Surprise: only `server.prefix` is taken off the path of a request. The forwarded prefix completes addresses, nothing
  * else. Many proxies pass the field of a client on; with `/x` in it, `/x/svc-stop` would otherwise pass a proxy that
  * refuses `/svc-` and be served as `/svc-stop`.
  */
+import { RateLimited } from '../base/rate-limited.ts'
+import type { LogPort } from '../base/ports.ts'
 
 /** The prefixes of one server. */
 export interface Prefixes {
@@ -14,14 +15,16 @@ export interface Prefixes {
   readonly own: string
   /**
    * Returns the prefix of a request.
-   * @param forwarded the values of `X-Forwarded-Prefix`, joined by commas
+   * @param forwarded the values of `X-Forwarded-Prefix`, joined by commas; not empty
    * @param peer the remote address of the connection
-   * @returns `own` if the peer is not trusted or a value is invalid
+   * @returns `own` if the peer is not trusted, or, with a warning, if the field is invalid or came more than once
    */
   of(forwarded: string, peer: string): string
 }
 
 const maxLength = 256
+const mustBe = 'must be a path such as /app, without a slash at its end, '
+  + `of at most ${maxLength} letters, digits, -, ., _, ~ and slashes, and without . or .. between them`
 /** Segments of unreserved characters (RFC 3986, section 2.3), which need no escaping anywhere; no dot segment. */
 const grammar = /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+)+$/
 
@@ -30,28 +33,41 @@ const grammar = /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+)+$/
  * @returns what it must be, to follow its name in a message; undefined if it is valid
  */
 export function checkPrefix(text: string): string | undefined {
-  if (text === '' || isPrefix(text)) return undefined
-  return `must be a path such as /app, without a slash at its end, of at most ${maxLength} letters, digits, -, ., _, ~ `
-    + 'and slashes, and without . or .. between them'
+  return text === '' || isPrefix(text) ? undefined : mustBe
 }
 
 /**
  * Makes the prefixes.
  * @param own a prefix that `checkPrefix` accepts
  * @param trusts whether a remote address is a trusted proxy; undefined if there is none
+ * @param warn receives a line about a field of a trusted proxy that is passed over, at most one a minute
  * @returns undefined if no request can have a prefix
  */
-export function createPrefixes(own: string, trusts: ((peer: string) => boolean) | undefined): Prefixes | undefined {
+export function createPrefixes(
+  own: string,
+  trusts: ((peer: string) => boolean) | undefined,
+  warn: LogPort['warn'],
+): Prefixes | undefined {
   if (own === '' && trusts === undefined) return undefined
+  const warnings = new RateLimited(warn, 60_000)
   return {
     own,
     of(forwarded, peer) {
       if (trusts?.(peer) !== true) return own
-      const parts = forwarded.split(',', maxLength).map((part) => part.trim())
-      const joined = parts.join('')
-      return parts.every(isPrefix) && joined.length <= maxLength ? joined : own
+      if (isPrefix(forwarded)) return forwarded
+      const shown = JSON.stringify(forwarded.slice(0, maxLength))
+      warnings.say(`X-Forwarded-Prefix from ${peer} has no effect: it ${mustBe}: it is ${shown}`)
+      return own
     },
   }
+}
+
+/**
+ * Returns the path of a cookie of the server itself: the prefix; `/` without one, and for a name that begins with
+ * `__Host-`, which browsers accept with no other path (RFC 6265bis, section 4.1.3.2).
+ */
+export function cookiePath(prefix: string, name: string): string {
+  return prefix === '' || /^__host-/i.test(name) ? '/' : prefix
 }
 
 /** Returns the path below a prefix; the path itself if it is not below it, or the prefix is ''. */

@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import type { CoreContext } from '../http/context.ts'
 import { readCookie, readCookies } from '../http/cookie.ts'
+import { cookiePath } from '../http/prefix.ts'
 
 const idLength = 43
 /** Searching for an invalid character is twice as fast as matching valid ones. */
@@ -36,14 +37,15 @@ function isSessionId(value: string): boolean {
 /** Sends the id. Without `maxAgeS` the cookie ends with the browser session. */
 export function setSessionCookie(ctx: CoreContext, name: string, id: string, maxAgeS: number | undefined): void {
   ctx.lastingCookie = name
-  ctx.setCookie(name, id, maxAgeS === undefined ? {} : { maxAge: maxAgeS })
+  const path = cookiePath(ctx.prefix, name)
+  ctx.setCookie(name, id, maxAgeS === undefined ? { path } : { path, maxAge: maxAgeS })
   keepPrivate(ctx)
 }
 
 /** Makes the client delete the cookie. */
 export function expireSessionCookie(ctx: CoreContext, name: string): void {
   ctx.lastingCookie = name
-  ctx.setCookie(name, '', { maxAge: 0 })
+  ctx.setCookie(name, '', { path: cookiePath(ctx.prefix, name), maxAge: 0 })
   keepPrivate(ctx)
 }
 

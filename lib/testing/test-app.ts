@@ -16,6 +16,7 @@ import { sessionPathOf } from '../composition/written-folders.ts'
 import { loadWithLayers, type LoadedConfig } from '../config/load.ts'
 import type { CoreContext } from '../http/context.ts'
 import type { Jobs } from '../jobs/jobs.ts'
+import { pathBelow } from '../http/prefix.ts'
 import { parsePattern } from '../routing/pattern.ts'
 import { TestClient, type TestHost } from './test-client.ts'
 
@@ -60,6 +61,7 @@ export async function testApp(folder: string | URL, options: TestAppOptions = {}
       await close()
       throw error
     }
+    const { 'server.prefix': prefix } = loaded.config
     const jobs = createTestJobs(() => routes.parts.jobs.current, clock)
     const request: TestHost['request'] = async (url, init) => {
       const response = await app.request(url, init)
@@ -71,7 +73,7 @@ export async function testApp(folder: string | URL, options: TestAppOptions = {}
       await jobs.idle()
       return id
     }
-    const members = { jobs, enqueue, client: () => new TestClient(routes.host(request)), close }
+    const members = { jobs, enqueue, client: () => new TestClient(routes.host(request, prefix)), close }
     // `enqueue` replaces a getter of the class, which Object.assign cannot.
     return Object.defineProperties(app, Object.getOwnPropertyDescriptors(members)) as TestApp
   } catch (error) {
@@ -153,16 +155,17 @@ class ClientRoutes {
     add('GET', 'signed-token', [], (ctx: FullContext) => ctx.text(/ value="([^"]+)"/.exec(ctx.csrfInput())?.[1] ?? ''))
   }
 
-  /** Returns what a client uses of the application. */
-  host(request: TestHost['request']): TestHost {
+  /** Returns what a client uses of the application. @param prefix `server.prefix` */
+  host(request: TestHost['request'], prefix: string): TestHost {
     const { registry, builtIn } = this.parts
     return {
       request,
       tokenField: builtIn.csrf.header,
+      prefix,
       signInPath: `${this.#prefix}/sign-in`,
       signOutPath: `${this.#prefix}/sign-out`,
       tokenPathFor: (method, path) => {
-        const names = registry.find(method, path)?.route.record.middleware.split(',') ?? []
+        const names = registry.find(method, pathBelow(prefix, path))?.route.record.middleware.split(',') ?? []
         if (method === 'GET') return undefined
         if (names.includes('SVC_MwCsrf')) return `${this.#prefix}/session-token`
         return names.includes('SVC_MwCsrfCheck') ? `${this.#prefix}/signed-token` : undefined

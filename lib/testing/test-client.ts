@@ -3,6 +3,7 @@
  * the CSRF token that the route checks.
  */
 import type { TestFile, TestRequest } from 'svc'
+import { pathBelow } from '../http/prefix.ts'
 import { CookieJar } from './cookie-jar.ts'
 import { EventStream } from './event-stream.ts'
 
@@ -14,6 +15,8 @@ export interface TestHost {
   readonly tokenPathFor: (method: string, path: string) => string | undefined
   /** The header field of the token. */
   readonly tokenField: () => string
+  /** `server.prefix`, below which clients send their requests; '' for none. */
+  readonly prefix: string
   readonly signInPath: string
   readonly signOutPath: string
 }
@@ -72,7 +75,7 @@ export class TestClient {
       const known = knownOptions.join(', ')
       throw new TypeError(`Cannot send a request: there is no option "${unknown}": there are ${known}`)
     }
-    let url = new URL(path, base)
+    let url = this.#address(path)
     let response = await this.#sendOnce(method, url, options, bodyOf(options))
     for (let count = 0; options.follow === true && isRedirect(response); count += 1) {
       if (count === maxRedirects) throw new Error(`${path} redirects more than ${maxRedirects} times`)
@@ -102,7 +105,7 @@ export class TestClient {
     if (this.#page !== undefined) headers.set('referer', this.#page)
     if (method !== 'GET') headers.set('origin', url.origin)
     const tokenPath = csrf ? this.#host.tokenPathFor(method, url.pathname) : undefined
-    if (tokenPath !== undefined) headers.set(this.#host.tokenField(), await this.#token(new URL(tokenPath, url)))
+    if (tokenPath !== undefined) headers.set(this.#host.tokenField(), await this.#token(this.#address(tokenPath)))
     const cookie = this.#cookies.fieldFor(url)
     if (cookie !== '') headers.set('cookie', cookie)
     for (const [name, value] of Object.entries(given)) headers.set(name, value)
@@ -111,6 +114,14 @@ export class TestClient {
     const type = response.headers.get('content-type') ?? ''
     if (method === 'GET' && response.ok && type.startsWith('text/html')) this.#page = url.href
     return response
+  }
+
+  /** Completes a path, which may be written without the prefix. */
+  #address(path: string): URL {
+    const { prefix } = this.#host
+    const url = new URL(path, base)
+    if (pathBelow(prefix, url.pathname) === url.pathname) url.pathname = prefix + url.pathname
+    return url
   }
 
   async #token(url: URL): Promise<string> {

@@ -1,7 +1,7 @@
 // The prefix: its grammar, which field of a proxy counts, and what is taken off a path.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { checkPrefix, createPrefixes, pathBelow } from '../../lib/http/prefix.ts'
+import { checkPrefix, cookiePath, createPrefixes, pathBelow } from '../../lib/http/prefix.ts'
 
 const long = (length: number): string => `/${'a'.repeat(length - 1)}`
 const wrong = [
@@ -18,24 +18,30 @@ describe('server.prefix', () => {
   }
 })
 
+const warned = (line: string): void => assert.fail(line)
+
 describe('X-Forwarded-Prefix', () => {
-  const prefixes = createPrefixes('/own', (peer) => peer === '10.0.0.1')
+  const warnings: string[] = []
+  const prefixes = createPrefixes('/own', (peer) => peer === '10.0.0.1', (line) => void warnings.push(line))
   const of = (value: string, peer = '10.0.0.1'): string | undefined => prefixes?.of(value, peer)
 
   it('of a trusted proxy replaces the own one', () => right.forEach((text) => assert.equal(of(text), text)))
   it('of anybody else is ignored', () => assert.equal(of('/app', '10.0.0.2'), '/own'))
   it('is ignored when it is wrong', () => wrong.forEach((text) => assert.equal(of(text), '/own', text)))
-  it('is joined when several proxies have taken a part off', () => assert.equal(of('/outer,/inner , /last'), '/outer/inner/last'))
-  it('is ignored when one of its values is wrong', () => {
-    for (const text of ['/a,', ',/a', '/a,b', '/a,//evil.example', '/a,/..', '/a,/b/']) assert.equal(of(text), '/own', text)
+  it('is ignored when it came more than once', () => {
+    for (const text of ['/a,/b', '/a, /a', ',/a', '/a,', '/a,//evil.example']) assert.equal(of(text), '/own', text)
   })
-  it('is ignored when it is too long together', () => {
-    assert.equal(of(`${long(128)},${long(128)}`), long(128) + long(128))
-    assert.equal(of(`${long(128)},${long(129)}`), '/own')
-    assert.equal(of(Array(300).fill('/a').join()), '/own')
+  it('that is ignored is in a warning, of which there is one a minute', () => {
+    assert.equal(warnings.length, 1)
+    assert.match(warnings[0] ?? '', /^X-Forwarded-Prefix from 10\.0\.0\.1 has no effect: it must be a path such as \/app.*: it is "app"$/)
   })
-  it('is ignored without trusted proxies', () => assert.equal(createPrefixes('/own', undefined)?.of('/app', '10.0.0.1'), '/own'))
-  it('needs nothing where nobody can send it', () => assert.equal(createPrefixes('', undefined), undefined))
+  it('is ignored without trusted proxies', () => assert.equal(createPrefixes('/own', undefined, warned)?.of('/app', '10.0.0.1'), '/own'))
+  it('needs nothing where nobody can send it', () => assert.equal(createPrefixes('', undefined, warned), undefined))
+})
+
+it('is the path of a cookie whose name allows it', () => {
+  const rows = [['', 'SVCSID', '/'], ['/app', 'SVCSID', '/app'], ['/app', '__Host-id', '/'], ['/app', '__host-id', '/'], ['/app', '__Secure-id', '/app']] as const
+  for (const [prefix, name, path] of rows) assert.equal(cookiePath(prefix, name), path, `${prefix} ${name}`)
 })
 
 describe('a path', () => {

@@ -19,6 +19,7 @@ const files = {
     { name: 'mine', url: '/mine', action: 'a.mjs@home', middleware: 'SVC_MwSession, SVC_MwIsAuth' },
     { name: 'back', url: '/back', action: 'a.mjs@back', ...session },
     { name: 'form', url: '/form', action: 'a.mjs@form', ...session },
+    { name: 'end', url: '/end', action: 'a.mjs@end', ...session },
     { name: 'sent', url: '/sent', method: 'POST', action: 'a.mjs@sent', ...session },
     { name: 'checked', url: '/checked', method: 'POST', action: 'a.mjs@home', middleware: 'SVC_MwSession, SVC_MwCsrf' },
     { name: 'api', url: '/api', action: 'svc:openapi' },
@@ -31,6 +32,7 @@ const files = {
     export const written = (ctx) => ctx.redirect('/written/by/the/author')
     export const back = (ctx) => ctx.redirect(ctx.returnTo())
     export const form = (ctx) => { ctx.session.set('seen', 1); return 'form' }
+    export const end = (ctx) => { ctx.session.destroy(); return 'ended' }
     export const sent = (ctx) => ctx.validate(ctx.fields({ name: ctx.fields.text() }))
   `,
   'page.html': '<body><a href="{{ prefix }}/x">{{ path }}</a> {{ url("note", { id: 7 }) }} {{ ctx.prefix }}</body>',
@@ -173,6 +175,20 @@ test('the whole panel can be used below the prefix of a proxy that takes it off'
   for (const page of ['/svc-monitor', '/svc-errors', '/svc-routes/list', '/svc-routes/diff', '/svc-openapi', '/svc-config', '/svc-changes', '/svc-index']) {
     assert.ok(seen.includes(page), page)
   }
+})
+
+test('the cookies of the panel and of a session have the prefix as their path', async (t) => {
+  const { ask, server, cookie } = await startBelow(t)
+  const body = new URLSearchParams({ user: 'ann', password: 'correct horse' }).toString()
+  const form = { body, headers: { 'content-type': 'application/x-www-form-urlencoded' } }
+  const pathsOf = ({ headers }: Answer): string[] => (headers['set-cookie'] ?? []).map((line) => /Path=([^;]*)/.exec(line)?.[1] ?? '')
+  const signOut = { headers: { cookie } }
+  assert.deepEqual(pathsOf(await ask('/svc-login', form)), ['/app'])
+  assert.deepEqual(pathsOf(await ask('/svc-logout', signOut)), ['/app'])
+  assert.deepEqual(pathsOf(await ask('/form')), ['/app'])
+  assert.deepEqual(pathsOf(await ask('/end', { headers: { cookie: await formCookie(ask) } })), ['/app'])
+  assert.deepEqual(pathsOf(await server.ask('/svc-login', form)), ['/'])
+  assert.deepEqual(pathsOf(await server.ask('/form')), ['/'])
 })
 
 describe('an attacker', () => {

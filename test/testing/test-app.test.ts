@@ -142,6 +142,18 @@ describe('testApp', () => {
     await assert.rejects(client.get('/loop', { follow: true }), { message: '/loop redirects more than 20 times' })
   })
 
+  it('has clients that send their requests below server.prefix', async (t) => {
+    const { app } = await start(t, {}, { config: { 'server.prefix': '/app' } })
+    const client = app.client()
+    assert.equal((await client.get('/mine')).headers.get('location'), '/app/login?next=/mine')
+    await client.signIn('ann')
+    for (const path of ['/mine', '/app/mine']) assert.deepEqual(await (await client.get(path)).json(), ['ann'])
+    const added = await client.post('/notes', { form: { text: 'hello' } })
+    assert.deepEqual([added.status, added.headers.get('location')], [303, '/?added=hello'])
+    await client.signOut()
+    assert.equal((await client.get('/app/mine')).status, 302)
+  })
+
   it('sends forms, files, JSON and other bodies', async (t) => {
     const { app } = await start(t)
     const client = app.client()
