@@ -89,9 +89,10 @@ export class ReadyChecks {
 
 async function failureOf(name: string, check: Check): Promise<FailedCheck[]> {
   const failed = (reason: string): FailedCheck[] => [{ name, reason }]
-  const call = callOf(check)
+  const { call, sinceMs } = callOf(check)
   try {
-    if (!(await endsWithin(timeoutMs, call))) return failed(`it took more than ${timeoutMs / 1000} s`)
+    const isInTime = await endsWithin(sinceMs + timeoutMs - performance.now(), call)
+    if (!isInTime) return failed(`it took more than ${timeoutMs / 1000} s`)
     return (await call) === false ? failed('it returned false') : []
   } catch (error) {
     return failed(reasonOf(error))
@@ -99,13 +100,13 @@ async function failureOf(name: string, check: Check): Promise<FailedCheck[]> {
 }
 
 /** Calls a check, unless its last call still runs and is not lost. */
-function callOf(check: Check): Promise<unknown> {
+function callOf(check: Check): NonNullable<Check['pending']> {
   const now = performance.now()
-  if (check.pending !== undefined && now - check.pending.sinceMs <= lostMs) return check.pending.call
+  if (check.pending !== undefined && now - check.pending.sinceMs <= lostMs) return check.pending
   const call = (async () => check.run())().finally(() => {
     if (check.pending === pending) check.pending = undefined
   })
   const pending = { call, sinceMs: now }
   check.pending = pending
-  return call
+  return pending
 }

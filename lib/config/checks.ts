@@ -34,11 +34,6 @@ export function checkPath(text: string): string | undefined {
   return wrong ? 'must be a path, not empty and without control characters' : undefined
 }
 
-/** Checks the beginning of the paths of requests, as they are sent. */
-export function checkPathPrefix(text: string): string | undefined {
-  return /^\/[^\s?#\u0000-\u001f\u007f]*$/.test(text) ? undefined : 'must be the beginning of a path, such as /svc-ready'
-}
-
 /** Checks the path of a static file, relative to their folder; empty for none. */
 export function checkFallback(text: string): string | undefined {
   const right = text === '' || (isPlainPath(`/${text}`) && !controlCharacter.test(text))

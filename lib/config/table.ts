@@ -11,7 +11,7 @@ import { checkTrustedOrigin } from '../http/origin.ts'
 import { checkPrefix } from '../http/prefix.ts'
 import { traceModules } from '../log/trace.ts'
 import { problemOfRedisUrl } from './redis-url.ts'
-import { checkFallback, checkFileName, checkHostToBind, checkPasswordHash, checkPath, checkPathPrefix } from './checks.ts'
+import { checkFallback, checkFileName, checkHostToBind, checkPasswordHash, checkPath } from './checks.ts'
 import { checkRight, checkTypes } from './checks.ts'
 import type { AnyObject } from './objects.ts'
 import type { Row, ValueOf } from '../base/value.ts'
@@ -69,8 +69,8 @@ export const configTable = {
   'server.prefix': {
     kind: 'string', default: '', check: checkPrefix,
     meaning: 'The path, such as `/app`, [below which](recipes/proxy.md#below-a-path) a proxy serves the application. '
-      + 'It is taken off requests. Unless a proxy sends `X-Forwarded-Prefix`, links, redirects and the paths of cookies '
-      + 'begin with it.',
+      + 'It is taken off requests. Links, redirects and the paths of cookies begin with it, unless a proxy sends '
+      + '`X-Forwarded-Prefix`.',
   },
   'server.trusted_origins': {
     kind: 'list', default: [], check: checkTrustedOrigin,
@@ -309,8 +309,9 @@ export const configTable = {
     meaning: '`common` adds the bytes to a line of `spec`, `combined` the referrer and the user agent as well.',
   },
   'access_log.skip': {
-    kind: 'list', default: [], check: checkPathPrefix,
-    meaning: 'Requests that the access log leaves out: beginnings of their paths, such as `/svc-ready`. They are counted.',
+    kind: 'list', default: [],
+    check: (text) => (/^\/[!-"$->@-~]*$/.test(text) ? undefined : 'must be the start of a path, such as /svc-ready'),
+    meaning: 'How the paths of requests begin that are not logged, such as `/svc-ready`. The metrics count them.',
   },
 
   ...traceRows,

@@ -85,10 +85,7 @@ export interface CommandTable {
   'routes.reload': { takes: { readonly keepsAdded?: boolean }; answers: ReloadResult }
   /** In `dev`: applies saved files, by their absolute paths. */
   'files.changed': { takes: { readonly files: readonly string[] }; answers: void }
-  /**
-   * In `dev`: refreshes open pages, or only their style sheets, after a change; shows why a reload was refused, one line
-   * per problem.
-   */
+  /** In `dev`: refreshes open pages, or only their style sheets; shows why a reload was refused, a line per problem. */
   'pages.refresh': {
     takes: { readonly change: 'none' | 'styles' | 'page'; readonly problems: readonly string[] }
     answers: void

@@ -31,6 +31,8 @@ export interface ServedRequest {
   readonly requestTimeoutMs?: number | undefined
   /** The format of its errors, if its route is known. */
   readonly errorFormat?: ErrorFormat
+  /** The bytes of the response body. */
+  sentBytes: number
 }
 
 /**

@@ -228,9 +228,11 @@ function refuse(
   if (response?.headersSent) return void socket.destroy()
   connectionOf(socket).linger()
   const { type, body } = bodyOf(status, pending, detail)
-  const headers = ['Content-Type', type, 'Content-Length', String(Buffer.byteLength(body)), 'Connection', 'close']
+  const sentBytes = Buffer.byteLength(body)
+  const headers = ['Content-Type', type, 'Content-Length', String(sentBytes), 'Connection', 'close']
   if (status === 405) headers.push('Allow', 'GET, HEAD')
   if (response) {
+    pending.sentBytes = sentBytes
     response.once('close', () => connectionOf(socket).lost()) // The action may still be running.
     response.writeHead(status, headers).end(body)
     return
@@ -245,7 +247,7 @@ function refuse(
     path: '-',
     httpVersion: '1.1',
     sentStatus: status,
-    sentBytes: Buffer.byteLength(body),
+    sentBytes,
     receivedBytes: 0,
     durationMs: 0,
     leftWait: false,

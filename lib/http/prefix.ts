@@ -55,8 +55,7 @@ export function createPrefixes(
     of(forwarded, peer) {
       if (trusts?.(peer) !== true) return own
       if (isPrefix(forwarded)) return forwarded
-      const shown = JSON.stringify(forwarded.slice(0, maxLength))
-      warnings.say(`X-Forwarded-Prefix from ${peer} has no effect: it ${mustBe}: it is ${shown}`)
+      warnings.say(`X-Forwarded-Prefix from ${peer} has no effect: it ${mustBe}: it is ${JSON.stringify(forwarded)}`)
       return own
     },
   }

@@ -5,6 +5,7 @@
 
 /** The date of the last security releases that the table knows. */
 const knownUntil = '2026-10-21'
+const asKnown = `as known on ${knownUntil}`
 /** The first version of each supported line that has all fixes until then. */
 const safeVersions: readonly string[] = ['22.23.4', '24.22.1', '26.12.1']
 
@@ -20,12 +21,13 @@ export function nodeWarnings(version: string = process.versions.node): readonly 
   if (safe === undefined) {
     const isLater = safeVersions.every((each) => (numbersOf(each)[0] ?? 0) < major)
     const advice = `run Node ${lines}, or later`
-    return isLater ? [] : [`Node ${version} gets no security fixes from nodejs.org any more: ${advice}`]
+    const problem = `Node ${version} gets no security fixes from nodejs.org any more`
+    return isLater ? [] : [`${problem}: ${advice} (${asKnown})`]
   }
   const [, minor = 0, patch = 0] = numbersOf(safe)
   const [ownMinor = 0, ownPatch = 0] = rest
   if (ownMinor > minor || (ownMinor === minor && ownPatch >= patch)) return []
-  return [`Node ${version} has known vulnerabilities: run Node ${safe} or later (as known on ${knownUntil})`]
+  return [`Node ${version} has known vulnerabilities: run Node ${safe} or later (${asKnown})`]
 }
 
 /** Returns the numbers of a version: major, minor, patch. */

@@ -67,7 +67,7 @@ export function createAuthGroup({ log }: { readonly log: OpenLog }): AuthGroup {
   function targetFor({ method, path, prefix, rawQuery, upgrading }: CoreContext): string {
     const { redirect, next } = settings
     const requested = path + rawQuery
-    const isPage = method === 'GET' && upgrading === undefined && requested.length <= longestNext
+    const isPage = (method === 'GET' || method === 'HEAD') && upgrading === undefined && requested.length <= longestNext
     if (!redirect.startsWith('/')) return redirect
     if (!next || !isPage) return prefix + redirect
     const [target = '', fragment] = (prefix + redirect).split('#', 2)

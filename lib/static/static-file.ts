@@ -247,9 +247,10 @@ interface Content extends Validators, Pick<DescribeOptions, 'type' | 'cacheContr
 function representation(content: Content): Representation {
   const { etag, type, cacheControl, modifiedMs, size, bytes, varies, coding } = content
   const lastModified = new Date(modifiedMs).toUTCString()
-  const commonHeaders = ['Cache-Control', cacheControl, 'ETag', etag, 'Last-Modified', lastModified]
+  const nosniff = ['X-Content-Type-Options', 'nosniff']
+  const commonHeaders = [...nosniff, 'Cache-Control', cacheControl, 'ETag', etag, 'Last-Modified', lastModified]
   if (varies) commonHeaders.push('Vary', 'Accept-Encoding')
-  const aboutBody = ['Content-Type', type, 'X-Content-Type-Options', 'nosniff']
+  const aboutBody = ['Content-Type', type]
   if (coding === undefined) aboutBody.push('Accept-Ranges', 'bytes')
   else aboutBody.push('Content-Encoding', coding)
   const fixed = [...aboutBody, ...commonHeaders]

@@ -5,6 +5,7 @@ import { parseRecord } from '../../lib/application/record.ts'
 import { startApplication } from '../support/application.ts'
 import { Connection, cutAtEnd, requestText } from '../support/connection.ts'
 import { request } from '../support/request.ts'
+import { until } from '../support/until.ts'
 
 const files = {
   'a.mjs': `
@@ -35,7 +36,7 @@ describe('body_limit_kb of a route', () => {
 describe('request_timeout_s of a route', () => {
   it('overrides that of the server, from its record or the defaults of its file', async (t) => {
     cutAtEnd(t)
-    const { port } = await startApplication(t, {
+    const { port, lines } = await startApplication(t, {
       ...files,
       'routes/a.json': {
         defaults: { request_timeout_s: 1, error_format: 'json' },
@@ -44,13 +45,16 @@ describe('request_timeout_s of a route', () => {
           { name: 'long', url: '/long', action: 'a.mjs@read', request_timeout_s: 86_400 },
         ],
       },
-    })
+    }, { 'access_log.format': 'common' })
     const [short, long] = [new Connection(t, port), new Connection(t, port)]
     for (const client of [short, long]) {
       const path = client === short ? '/short' : '/long'
       await client.send(requestText(`POST ${path}`, ['Content-Length: 3', 'Connection: close'], 'a'))
     }
-    assert.match(await short.closed(), /^HTTP\/1\.1 408 [^]*\r\n\r\n\{"error":"request_timeout",/)
+    const [head = '', body = ''] = (await short.closed()).split('\r\n\r\n')
+    assert.match(head, /^HTTP\/1\.1 408 /)
+    assert.match(body, /^\{"error":"request_timeout",/)
+    await until(() => lines('access.log').some((line) => line.endsWith(` "POST /short HTTP/1.1" 408 ${body.length}`)))
     await long.send('bc')
     assert.match(await long.closed(), /^HTTP\/1\.1 200 [^]*\r\n\r\n3$/)
   })

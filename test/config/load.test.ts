@@ -99,11 +99,11 @@ const wrong: readonly [value: unknown, ...problems: string[]][] = [
   [{ server: { trusted_proxies: {} } }, 'server.trusted_proxies must be a list of strings: it is an object'],
   [
     { access_log: { skip: ['/right', 'svc-ready'] } },
-    'access_log.skip has a wrong entry 2: it must be the beginning of a path, such as /svc-ready, and is "svc-ready"',
+    'access_log.skip has a wrong entry 2: it must be the start of a path, such as /svc-ready, and is "svc-ready"',
   ],
   [
     { access_log: { skip: ['/a?b'] } },
-    'access_log.skip has a wrong entry 1: it must be the beginning of a path, such as /svc-ready, and is "/a?b"',
+    'access_log.skip has a wrong entry 1: it must be the start of a path, such as /svc-ready, and is "/a?b"',
   ],
   [{ server: { allowed_hosts: [5] } }, 'server.allowed_hosts has a wrong entry 1: it must be a string, and is 5'],
   [

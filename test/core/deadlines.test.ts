@@ -42,7 +42,8 @@ async function connection(t: TestContext) {
   /** Begins a request without sending its body. */
   const serve = (requestTimeoutMs?: number): void => {
     const response = {} as ServerResponse
-    const served = { request: request as IncomingMessage, response, needsClient: false, startedAt: startMs, requestTimeoutMs }
+    const known = { response, needsClient: false, startedAt: startMs, sentBytes: 0 }
+    const served = { request: request as IncomingMessage, ...known, requestTimeoutMs }
     connectionOf(socket).began(served, () => {})
   }
   const end = (): void => connectionOf(socket).ended(request as IncomingMessage)

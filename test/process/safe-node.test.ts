@@ -7,7 +7,7 @@ describe('the warning about Node', () => {
     const old = (version: string, safe: string) =>
       `Node ${version} has known vulnerabilities: run Node ${safe} or later (as known on 2026-10-21)`
     const ended = (version: string) =>
-      `Node ${version} gets no security fixes from nodejs.org any more: run Node 22.23.4, 24.22.1 or 26.12.1, or later`
+      `Node ${version} gets no security fixes from nodejs.org any more: run Node 22.23.4, 24.22.1 or 26.12.1, or later (as known on 2026-10-21)`
     const rows: readonly (readonly [version: string, warning: string | undefined])[] = [
       ['22.23.4', undefined],
       ['22.23.5', undefined],

@@ -46,7 +46,7 @@ describe('SVC_MwIsAuth', () => {
       for (const method of ['GET', 'HEAD', 'POST']) {
         const { status, headers } = await send('/page', { method })
         const found = [status, headers.location, headers['cache-control']]
-        assert.deepEqual(found, [302, method === 'GET' ? '/login?next=/page' : '/login', 'no-store'], `${method} ${at}`)
+        assert.deepEqual(found, [302, method === 'POST' ? '/login' : '/login?next=/page', 'no-store'], `${method} ${at}`)
       }
     }
     assert.equal((await server.send('/page')).headers.location, '/login?next=/page', 'without a cookie')

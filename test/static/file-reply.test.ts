@@ -68,6 +68,7 @@ describe('ctx.file', () => {
       const answer = await request(`${url}/a`, { method, headers: conditions })
       assert.equal(answer.status, status, `${method} ${JSON.stringify(conditions)}`)
       assert.equal(answer.text, status === 200 ? text : '')
+      assert.equal(answer.headers['x-content-type-options'], 'nosniff', String(status))
     }
     const head = await request(`${url}/video`, { method: 'HEAD' })
     assert.deepEqual([head.status, head.headers['content-length'], head.text], [200, String(large.length), ''])
