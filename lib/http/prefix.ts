@@ -55,16 +55,14 @@ export function createPrefixes(
     of(forwarded, peer) {
       if (trusts?.(peer) !== true) return own
       if (isPrefix(forwarded)) return forwarded
-      warnings.say(`X-Forwarded-Prefix from ${peer} has no effect: it ${mustBe}: it is ${JSON.stringify(forwarded)}`)
+      const shown = JSON.stringify(forwarded.slice(0, maxLength))
+      warnings.say(`X-Forwarded-Prefix from ${peer} has no effect: it ${mustBe}: it is ${shown}`)
       return own
     },
   }
 }
 
-/**
- * Returns the path of a cookie of the server itself: the prefix; `/` without one, and for a name that begins with
- * `__Host-`, which browsers accept with no other path (RFC 6265bis, section 4.1.3.2).
- */
+/** Returns the path of the server's own cookies: the prefix, or `/` for none and for a `__Host-` name (RFC 6265bis). */
 export function cookiePath(prefix: string, name: string): string {
   return prefix === '' || /^__host-/i.test(name) ? '/' : prefix
 }

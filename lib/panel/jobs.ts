@@ -21,14 +21,24 @@ const pageSize = 200
 
 /** Makes the handlers, by the names of their rows in `table.ts`. */
 export function createJobEndpoints(port: JobsPort) {
-  /** Changes the job that the body names. */
+  /** Changes the job with the id, or all dead jobs of the name, in the body. */
   const changing = (change: (jobs: Jobs, id: string) => Promise<boolean>, what: string, needs: string) =>
     async (ctx: CoreContext): Promise<Reply> => {
       const body = await readObject(ctx)
       if ('refusal' in body) return body.refusal
-      const { id } = body.value
-      if (typeof id !== 'string') return refuse(ctx, 400, 'id is missing: it must be the id of a job, a string')
+      const { id, name } = body.value
       const jobs = port.jobs()
+      if (id === undefined && typeof name === 'string') {
+        const changeDead = async (all: Jobs): Promise<readonly boolean[]> => {
+          const dead = await all.list({ name, state: 'dead', offset: 0, count: -1 })
+          return Promise.all(dead.map((job) => change(all, job.id)))
+        }
+        const count = jobs === undefined ? 0 : (await changeDead(jobs)).filter(Boolean).length
+        if (count === 0) return refuse(ctx, 404, `There is no dead job ${JSON.stringify(name)}`, { name })
+        port.audit(ctx, `dead jobs "${name}" ${what}`, { detail: String(count), to: count })
+        return ctx.json({ ok: true, name, count })
+      }
+      if (typeof id !== 'string') return refuse(ctx, 400, 'id is missing: give an id, or the name of dead jobs')
       if (jobs === undefined || !(await change(jobs, id))) {
         return refuse(ctx, 404, `There is no job ${JSON.stringify(id)} that ${needs}`, { id })
       }

@@ -43,6 +43,9 @@ const numbers = new Set(['ttl', 'body_limit_kb', 'request_timeout_s', 'seconds']
 const deletedText = ({ name }: Readonly<Record<string, unknown>>): string =>
   `Route ${String(name)} deleted. If a route file has it, the next reload brings it back.`
 
+const changedText = ({ id, name, count }: Readonly<Record<string, unknown>>, what: string): string =>
+  id === undefined ? `Dead jobs ${String(name)} ${what}: ${String(count)}.` : `Job ${String(id)} ${what}.`
+
 /** The pages by the names of the routes. */
 const resultPages: Readonly<Record<string, ResultPage>> = {
   'svc.trace.set': { page: '/svc-monitor', text: () => 'The trace is switched.' },
@@ -62,8 +65,8 @@ const resultPages: Readonly<Record<string, ResultPage>> = {
     text: ({ total_loaded: loaded, warnings = [] }) =>
       [`${String(loaded)} routes loaded.`, ...(warnings as readonly string[])].join(' '),
   },
-  'svc.jobs.retry': { page: '/svc-jobs', text: ({ id }) => `Job ${String(id)} runs again.` },
-  'svc.jobs.discard': { page: '/svc-jobs', text: ({ id }) => `Job ${String(id)} removed.` },
+  'svc.jobs.retry': { page: '/svc-jobs', text: (answer) => changedText(answer, 'to run again') },
+  'svc.jobs.discard': { page: '/svc-jobs', text: (answer) => changedText(answer, 'removed') },
   'svc.jobs.run': { page: '/svc-jobs', text: ({ id }) => `Job ${String(id)} runs now.` },
   'svc.errors.clear': { page: '/svc-errors', text: () => 'All errors cleared.' },
 }

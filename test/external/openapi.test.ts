@@ -148,7 +148,7 @@ const jobFiles = hasSqlite ? { 'jobs/a.json': [{ name: 'tidy', action: 'a.mjs', 
 const jobCalls: readonly Call[] = [
   [200, '/svc-jobs'],
   [200, '/svc-jobs?format=json'],
-  ...['/svc-jobs/retry', '/svc-jobs/discard'].flatMap((url): Call[] => [[400, url, json({})], [404, url, json({ id: '99' })]]),
+  ...['/svc-jobs/retry', '/svc-jobs/discard'].flatMap((url): Call[] => [[400, url, json({})], [404, url, json({ id: '99' })], [404, url, json({ name: 'none' })]]),
   [400, '/svc-jobs/run', json({})],
   [404, '/svc-jobs/run', json({ name: 'none' })],
   ...(hasSqlite

@@ -212,6 +212,31 @@ describe('an application with job files', () => {
     assert.match(metrics, /svc_jobs_total\{end="dead"\} 1/)
   })
 
+  it('retries and discards all dead jobs of a name, with a button too', async (t) => {
+    const { app } = await start(t)
+    const client = app.client()
+    for (const count of [1, 2, 3]) await app.enqueue('bad', count)
+    await app.enqueue('mail', 1, { delay_s: 100 })
+    const dead = async (): Promise<number> => (await app.jobs.list()).filter(({ state }) => state === 'dead').length
+    const triesBefore = await (await client.get('/svc-metrics')).text()
+    assert.match(triesBefore, /svc_jobs_total\{end="dead"\} 3/)
+    assert.deepEqual(await post(app, '/svc-jobs/retry', { name: 'bad' }), [200, { ok: true, name: 'bad', count: 3 }])
+    assert.match(await (await client.get('/svc-metrics')).text(), /svc_jobs_total\{end="dead"\} 6/, 'each was tried again')
+    assert.equal(await dead(), 3)
+    assert.doesNotMatch(await (await client.get('/svc-jobs?name=bad')).text(), /all dead/)
+    assert.match(await (await client.get('/svc-jobs?name=bad&state=dead')).text(), /Retry all dead[^]*Discard all dead/)
+    const discarded = await client.post('/svc-jobs/discard', { form: { page: '1', name: 'bad' } })
+    assert.deepEqual([discarded.status, discarded.headers.get('location')], [303, '/svc-jobs'])
+    assert.match(await (await client.get('/svc-jobs')).text(), /Dead jobs bad removed: 3\./)
+    assert.equal(await dead(), 0)
+    for (const name of ['bad', 'mail', 'none']) {
+      assert.deepEqual(await post(app, '/svc-jobs/discard', { name }), [404, { ok: false, error: `There is no dead job "${name}"`, name }])
+    }
+    assert.equal((await app.jobs.list()).length, 1, 'the waiting one stays')
+    const changes = (await (await client.get('/svc-changes?format=json')).json()) as { what: string; to: unknown }[]
+    assert.deepEqual(changes.map(({ what, to }) => [what, to]), [['dead jobs "bad" discarded', 3], ['dead jobs "bad" retried', 3]])
+  })
+
   it('reloads its jobs with its routes, and refuses both when one is wrong', async (t) => {
     const { app, folder } = await start(t)
     const reload = (): Promise<[number, unknown]> => post(app, '/svc-routes/reload', {})

@@ -50,7 +50,7 @@ export function measure(checkout: string, loaded?: readonly string[]): Measure[]
   return [
     ...measures,
     { what: 'files that a plain start loads', value: plain.length, limit: 292, budget: 246 },
-    { what: 'lines that a plain start loads', value: linesOf(plain), limit: 35_300, budget: 28_500 },
+    { what: 'lines that a plain start loads', value: linesOf(plain), limit: 35_400, budget: 28_500 },
   ]
 }
 
