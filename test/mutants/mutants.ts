@@ -130,8 +130,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'session/cookie.ts',
-    find: 'maxAgeS === undefined ? {} : { maxAge: maxAgeS })\n  keepPrivate(ctx)',
-    replace: 'maxAgeS === undefined ? {} : { maxAge: maxAgeS })',
+    find: 'maxAgeS === undefined ? { path } : { path, maxAge: maxAgeS })\n  keepPrivate(ctx)',
+    replace: 'maxAgeS === undefined ? { path } : { path, maxAge: maxAgeS })',
     breaks: 'an answer with a session cookie says Cache-Control: private',
   },
   {
