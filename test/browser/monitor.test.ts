@@ -323,6 +323,25 @@ describe('the monitor', { concurrency: 3 }, () => {
     assert.deepEqual(page.errors, [])
   })
 
+  test('fits 360 pixels with the longest figures', async (t) => {
+    const { page, figures } = await start(t)
+    const { status } = figures
+    figures.history = makeHistory(new Array<number>(180).fill(123_456))
+    figures.status = {
+      ...status,
+      pool_http: { ...status.pool_http, busy: 100_000, workers: 100_000 },
+      memory: { ...status.memory, rss_mb: 123_456 },
+      connections: { ...status.connections, active: 123_456 },
+    }
+    await page.look({ width: 360, height: 740, dark: false })
+    await readNow(page)
+    await until(async () => (await page.text('#tiles')).includes('100,000 / 100,000'))
+    assert.match(await page.text('#tiles'), /Loop delay ms\s*123,456/)
+    assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360)
+    const over = '[...document.querySelectorAll("#tiles > div")].filter((tile) => tile.scrollWidth > tile.clientWidth).length'
+    assert.equal(await page.evaluate(over), 0)
+  })
+
   test('servers that share an engine have a table, in which those with problems are highlighted', async (t) => {
     const { page, figures } = await start(t)
     const panel = 'getComputedStyle(document.getElementById("nodes-panel")).display'
