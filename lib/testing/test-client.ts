@@ -75,7 +75,7 @@ export class TestClient {
       const known = knownOptions.join(', ')
       throw new TypeError(`Cannot send a request: there is no option "${unknown}": there are ${known}`)
     }
-    let url = this.#address(path)
+    let url = this.#address(path, base)
     let response = await this.#sendOnce(method, url, options, bodyOf(options))
     for (let count = 0; options.follow === true && isRedirect(response); count += 1) {
       if (count === maxRedirects) throw new Error(`${path} redirects more than ${maxRedirects} times`)
@@ -105,7 +105,7 @@ export class TestClient {
     if (this.#page !== undefined) headers.set('referer', this.#page)
     if (method !== 'GET') headers.set('origin', url.origin)
     const tokenPath = csrf ? this.#host.tokenPathFor(method, url.pathname) : undefined
-    if (tokenPath !== undefined) headers.set(this.#host.tokenField(), await this.#token(this.#address(tokenPath)))
+    if (tokenPath !== undefined) headers.set(this.#host.tokenField(), await this.#token(this.#address(tokenPath, url)))
     const cookie = this.#cookies.fieldFor(url)
     if (cookie !== '') headers.set('cookie', cookie)
     for (const [name, value] of Object.entries(given)) headers.set(name, value)
@@ -117,9 +117,9 @@ export class TestClient {
   }
 
   /** Completes a path, which may be written without the prefix. */
-  #address(path: string): URL {
+  #address(path: string, from: string | URL): URL {
     const { prefix } = this.#host
-    const url = new URL(path, base)
+    const url = new URL(path, from)
     if (pathBelow(prefix, url.pathname) === url.pathname) url.pathname = prefix + url.pathname
     return url
   }

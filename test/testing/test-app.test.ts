@@ -66,8 +66,11 @@ describe('testApp', () => {
     const folder = temporaryFolder()
     writeFiles(folder, files)
     const before = readdirSync(folder, { recursive: true }).sort()
-    const left = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith('svc-test-app-'))
-    const others = left()
+    const { TMPDIR = tmpdir() } = process.env
+    t.after(() => void (process.env['TMPDIR'] = TMPDIR))
+    const own = temporaryFolder() // Tests in other processes use the common one at the same time.
+    process.env['TMPDIR'] = own
+    const left = (): string[] => readdirSync(own)
     const app = await load(pathToFileURL(`${folder}/`))
     t.after(() => app.close())
     const { config } = app
@@ -77,10 +80,11 @@ describe('testApp', () => {
     await client.signIn('ada')
     await client.post('/files', { files: { a: { filename: 'a.txt', content: 'x'.repeat(100_000) } } })
     assert.deepEqual(readdirSync(folder, { recursive: true }).sort(), before)
-    const [mine] = left().filter((name) => !others.includes(name))
-    assert.ok(existsSync(join(tmpdir(), mine ?? '', 'sessions')))
+    const [mine = ''] = left()
+    assert.match(mine, /^svc-test-app-/)
+    assert.ok(existsSync(join(own, mine, 'sessions')))
     await app.close()
-    assert.deepEqual(left().filter((name) => !others.includes(name)), [])
+    assert.deepEqual(left(), [])
     await assert.rejects(client.get('/'), /the server has been stopped/)
   })
 
@@ -152,6 +156,9 @@ describe('testApp', () => {
     assert.deepEqual([added.status, added.headers.get('location')], [303, '/?added=hello'])
     await client.signOut()
     assert.equal((await client.get('/app/mine')).status, 302)
+    const secure = app.client()
+    await secure.get('https://localhost/')
+    assert.equal((await secure.post('https://localhost/notes', { form: { text: 'hello' } })).status, 303, 'with its Secure cookie')
   })
 
   it('sends forms, files, JSON and other bodies', async (t) => {
