@@ -65,7 +65,7 @@ const resultPages: Readonly<Record<string, ResultPage>> = {
     text: ({ total_loaded: loaded, warnings = [] }) =>
       [`${String(loaded)} routes loaded.`, ...(warnings as readonly string[])].join(' '),
   },
-  'svc.jobs.retry': { page: '/svc-jobs', text: (answer) => changedText(answer, 'to run again') },
+  'svc.jobs.retry': { page: '/svc-jobs', text: (answer) => changedText(answer, 'retried') },
   'svc.jobs.discard': { page: '/svc-jobs', text: (answer) => changedText(answer, 'removed') },
   'svc.jobs.run': { page: '/svc-jobs', text: ({ id }) => `Job ${String(id)} runs now.` },
   'svc.errors.clear': { page: '/svc-errors', text: () => 'All errors cleared.' },
