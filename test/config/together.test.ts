@@ -17,20 +17,22 @@ function load(config: Readonly<Record<string, unknown>>) {
 }
 
 describe('values of the configuration', () => {
-  const refused: readonly [config: Readonly<Record<string, unknown>>, problems: readonly RegExp[]][] = [
+  const refused: [config: Readonly<Record<string, unknown>>, problems: readonly RegExp[]][] = [
     [{ 'paths.public': '.' }, [/^paths\.public must contain nothing private, .*: it contains the configuration file and paths\.routes and/]],
     [{ 'paths.public': 'routes' }, [/: it contains paths\.routes and paths\.middleware and paths\.errors$/]],
     [{ 'paths.public': 'link' }, [/: it contains paths\.routes and paths\.middleware and paths\.errors$/]],
     [{ 'paths.public': 'routes/public' }, []],
     [{ 'paths.public': 'public' }, []],
     [{ 'paths.public': 'site', 'paths.cache': 'site/cache' }, [/: it contains paths\.cache$/]],
-    [{ 'paths.public': 'site', 'paths.log': 'site/not/there/yet' }, [/: it contains paths\.log$/]],
     [{ 'paths.public': 'site', 'server.tls.key': 'site/key.pem' }, [/: it contains server\.tls\.key$/]],
     [{ 'paths.public': 'site', 'server.tls.key': 'key.pem' }, []],
     [{ 'shared.url': 'redis://127.0.0.1' }, [/^app_key must be set together with shared\.url/]],
     [{ 'shared.url': 'redis://127.0.0.1', app_key: 'k' }, []],
     [{ 'shared.url': 'redis://127.0.0.1', 'app.env': 'dev' }, []],
   ]
+  for (const key of ['routes', 'jobs', 'middleware', 'errors', 'cache', 'log', 'temp', 'data']) {
+    refused.push([{ 'paths.public': 'site', [`paths.${key}`]: 'site/not/there/yet' }, [new RegExp(`: it contains paths\\.${key}$`)]])
+  }
   for (const [config, problems] of refused) {
     it(`${problems.length > 0 ? 'are refused' : 'are accepted'} together: ${JSON.stringify(config)}`, () => {
       const found = inconsistencies(load(config)).map(({ text }) => text)

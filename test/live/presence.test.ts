@@ -160,6 +160,22 @@ describe('presence', () => {
     assert.equal(ann.ids(), 'ann,dora')
   })
 
+  it('drops a member whose leaving another process could not report', async () => {
+    const [one, two] = startProcesses(2)
+    const ann = connect(one, { id: 'ann' })
+    connect(two, { id: 'bob' })
+    const carl = connect(two, { id: 'carl' })
+    await pass(300)
+    carl.leave()
+    await pass(9000)
+    two.link.isCut = true
+    await pass(2000)
+    assert.equal(ann.ids(), 'ann,bob,carl')
+    two.link.isCut = false
+    await pass(4000)
+    assert.equal(ann.ids(), 'ann,bob')
+  })
+
   it('sends nothing once it is closed, whatever its connections do', async () => {
     const [one, two] = startProcesses(2)
     const ann = connect(one, { id: 'ann' })

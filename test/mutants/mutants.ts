@@ -1,11 +1,11 @@
-// Some seventy small faults, spread over all rooms: each is one that a change could bring in unseen. `main.ts` puts them into a
-// copy of the project one by one, and looks whether a test fails.
+// Small faults in the rooms of `lib/`, each of a kind that a change could introduce unnoticed. `main.ts` puts them into a
+// copy of the project, one at a time, and checks that a test fails.
 
 /** One fault. */
 export interface Mutant {
   /** The file, below `lib/`. */
   readonly file: string
-  /** The text that it replaces. It stands in the file once. */
+  /** The text that it replaces, which occurs in the file exactly once. */
   readonly find: string
   readonly replace: string
   /** What no longer holds with it. */
@@ -529,5 +529,125 @@ export const mutants: readonly Mutant[] = [
     find: 'Math.max(0, held - headerEnd.length + 1)',
     replace: 'held',
     breaks: 'the end of a header is found where chunks cut it',
+  },
+  // Jobs and durable data
+  {
+    file: 'jobs/cron.ts',
+    find: 'return either ? day || weekday : day && weekday',
+    replace: 'return day && weekday',
+    breaks: 'where day of month and day of week are both restricted, either suffices',
+  },
+  {
+    file: 'jobs/cron.ts',
+    find: 'if (timeMs > afterMs) return timeMs',
+    replace: 'if (timeMs >= afterMs - 3_600_000) return timeMs',
+    breaks: 'a time that daylight saving repeats runs once',
+  },
+  {
+    file: 'jobs/runner.ts',
+    find: 'const isLast = attempt > retries ||',
+    replace: 'const isLast = attempt >= retries ||',
+    breaks: '`retries` counts the tries after the first',
+  },
+  {
+    file: 'jobs/runner.ts',
+    find: '      this.#ended.unshift(...outcomes)\n',
+    replace: '',
+    breaks: 'the end of a try is reported again if the store failed',
+  },
+  {
+    file: 'jobs/runner.ts',
+    find: 'const runs = isOver && (catchUp || from >= this.#startedMs)',
+    replace: 'const runs = isOver',
+    breaks: 'a missed run of a schedule without catch_up is skipped',
+  },
+  {
+    file: 'data/sqlite-jobs.ts',
+    find: 'WHERE id = ? AND state = 1 AND owner = ?',
+    replace: 'WHERE id = ? AND state = 1 AND ? IS NOT NULL',
+    breaks: 'only the owner of a job ends it',
+  },
+  {
+    file: 'data/sqlite-jobs.ts',
+    find: 'WHERE state = 0 AND name = ? AND key = ? LIMIT 1',
+    replace: 'WHERE name = ? AND key = ? LIMIT 1',
+    breaks: 'a key refers to the job of that name that waits, not to one that runs',
+  },
+  // Live pages
+  {
+    file: 'live/presence.ts',
+    find: 'if (present.connections > 0 || this.#isClosed) return',
+    replace: 'if (this.#isClosed) return',
+    breaks: 'a member leaves with the last of its connections',
+  },
+  {
+    file: 'live/presence.ts',
+    find: "if (type === 'list') this.#dropMembersOf(from)",
+    replace: '',
+    breaks: 'a full list of a process replaces what was known of it',
+  },
+  // Proof
+  {
+    file: 'log/audit-chain.ts',
+    find: 'return `${before.mac}\\n${text}`',
+    replace: 'return text',
+    breaks: 'a removed audit record is noticed',
+    tests: ['commands/', 'log/'],
+  },
+  {
+    file: 'proof/compare.ts',
+    find: 'if (expected === undefined) return [`more: ${quoted(path)}`]',
+    replace: 'if (expected === undefined) return []',
+    breaks: '`verify` reports a file that the manifest does not list',
+  },
+  {
+    file: 'proof/compare.ts',
+    find: 'tierOf(room) === 3 && isGone(room)',
+    replace: 'isGone(room)',
+    breaks: 'a missing room of tier 1 or 2 is a fault',
+  },
+  // Protection
+  {
+    file: 'protection/cors.ts',
+    find: "if (match?.route.record.middleware.split(',').includes(middlewareName) !== true) return undefined",
+    replace: 'if (match === undefined) return undefined',
+    breaks: 'only a route with SVC_MwCors answers a preflight',
+  },
+  {
+    file: 'protection/cors.ts',
+    find: 'varyByOrigin(ctx) // Afterwards, since the action may set Vary too.',
+    replace: "if (origin !== undefined) ctx.outgoing.set('Vary', 'Origin')",
+    breaks: 'a cache keeps one response for each origin, whatever the action sets',
+  },
+  // Configuration, tests of applications, development
+  {
+    file: 'config/together.ts',
+    find: "  'paths.data',\n",
+    replace: '',
+    breaks: 'the folder of the data is never served as static files',
+  },
+  {
+    file: 'testing/cookie-jar.ts',
+    find: 'return isBelow && expiresAtMs > now &&',
+    replace: 'return isBelow &&',
+    breaks: 'the client of a test does not send an expired cookie',
+  },
+  {
+    file: 'dev/pages.ts',
+    find: 'const isServed = this.#isServed(ctx.host) && hides?.(ctx) !== true',
+    replace: 'const isServed = hides?.(ctx) !== true',
+    breaks: 'the stream of `dev` is served for hosts of this machine only',
+  },
+  {
+    file: 'nodes/node-list.ts',
+    find: 'return listens || agoMs < missedMs',
+    replace: 'return listens',
+    breaks: 'a change waits for a node that has just lost its connection',
+  },
+  {
+    file: 'diagnose/profile.ts',
+    find: '        endsAt = undefined\n',
+    replace: '',
+    breaks: 'a second profile can be taken after the first',
   },
 ]
