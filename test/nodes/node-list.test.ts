@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { beatIn, listed, notListedAgain, type NodeEntry, type SeenNode } from '../../lib/nodes/node-list.ts'
+import { beatIn, listed, mayApply, notListedAgain, type NodeEntry, type SeenNode } from '../../lib/nodes/node-list.ts'
 
 const bytes = (value: string): Buffer => Buffer.from(value)
 
@@ -31,6 +31,11 @@ describe('the list of nodes', () => {
     const ids = (elapsedMs: number): string[] => notListedAgain(before, [seen('1', 0)], elapsedMs).map(({ id, agoMs }) => `${id} ${agoMs}`)
     assert.deepEqual(ids(900), ['2 1000', '3 4900'])
     assert.deepEqual(ids(1000), ['2 1100'])
+  })
+
+  it('has nodes that may still apply a state: those with a connection, and those that have not missed two beats', () => {
+    const rows: [agoMs: number, listens: boolean, may: boolean][] = [[0, true, true], [4900, true, true], [2400, false, true], [2500, false, false]]
+    for (const [agoMs, listens, may] of rows) assert.equal(mayApply({ ...seen('1', agoMs), listens }), may, `${agoMs} ${listens}`)
   })
 
   it('omits a gone node that is back under the same name', () => {
