@@ -153,7 +153,9 @@ test('reads real programs, and each of their regular expressions is one', () => 
   let files = 0
   for (const folder of folders) {
     for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
-      if (!entry.isFile() || !/\.[cm]?[jt]s$/.test(entry.name)) continue
+      // Which packages are installed below test/ depends on the tests that were run.
+      const isOther = folder === 'test' && entry.parentPath.includes('node_modules')
+      if (isOther || !entry.isFile() || !/\.[cm]?[jt]s$/.test(entry.name)) continue
       const file = join(entry.parentPath, entry.name)
       for (const token of tokenize(readFileSync(file, 'utf8'))) {
         if (token.kind === 'regex') assert.doesNotThrow(() => toRegExp(token.text), `${file}:${token.start}`)
