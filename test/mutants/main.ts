@@ -67,7 +67,7 @@ function outcomesInFile(): Outcome[] {
 /** The project in a folder of its own, with all that its tests need. */
 function copyOfProject(): string {
   const folder = mkdtempSync(join(tmpdir(), 'svc-mutants-'))
-  const left = ['.git', '.cached', '.logs', 'coverage']
+  const left = ['.git', '.cached', '.logs', '.coverage']
   cpSync(root, folder, { recursive: true, filter: (path) => !left.includes(relative(root, path)) })
   return folder
 }
