@@ -65,7 +65,7 @@ describe('an open page in dev', () => {
       { name: 'styled', url: '/styled', method: 'GET', scope: '', action: 'styled.html' },
     ] }, config, { watch: true })
     const shows = (expression: string, value: unknown): Promise<void> =>
-      until(async () => (await browser.evaluate(expression).catch(() => undefined)) === value)
+      until(async () => (await browser.evaluate(expression).catch(() => 'being replaced')) === value)
     await browser.open(`${server.url}/styled`)
     await shows(colours, 'rgb(1, 1, 1)rgb(2, 2, 2)')
     await browser.evaluate('globalThis.typed = "kept"')
@@ -122,6 +122,18 @@ describe('an open page in dev', () => {
     server.write({ 'routes/new.json': [{ name: 'new', url: '/new', method: 'GET', scope: '', action: 'home.html' }] })
     await shows(title, 'one')
   })
+
+  for (const time of ['once', 'twice', 'a third time']) {
+    test(`can be closed while it refreshes in four tabs, ${time}`, async (t) => {
+      const { browser, server } = await start(t, '/')
+      const tabs = [browser]
+      while (tabs.length < 4) tabs.push(await browser.another())
+      for (const tab of tabs) await tab.open(server.url)
+      const replaced = tabs.map((tab) => assert.rejects(tab.evaluate('new Promise(() => {})'), /navigated/))
+      server.write({ 'home.html': page('two') })
+      await Promise.any(replaced)
+    })
+  }
 
   test('refreshes after a restart of the server', async (t) => {
     const browser = await openPage(t)

@@ -51,16 +51,22 @@ after(() => browser?.then(({ end }) => end(), () => {})) // If it could not star
 export async function openPage(t: Pick<TestContext, 'after'>): Promise<Page> {
   const { connection } = await (browser ??= startBrowser())
   const { browserContextId } = await connection.send('Target.createBrowserContext')
-  t.after(() => connection.send('Target.disposeBrowserContext', { browserContextId }))
-  return openTab(connection, browserContextId)
-}
+  const tabs: Page[] = []
+  t.after(async () => {
+    // A window that is closed while one of its pages navigates may stay open, and Chromium then never answers.
+    await Promise.all(tabs.map((tab) => tab.leave()))
+    await connection.send('Target.disposeBrowserContext', { browserContextId })
+  }, { timeout: 90_000 })
+  return openTab()
 
-async function openTab(connection: Connection, browserContextId: unknown): Promise<Page> {
-  const { targetId } = await connection.send('Target.createTarget', { url: 'about:blank', browserContextId })
-  const { sessionId } = await connection.send('Target.attachToTarget', { targetId, flatten: true })
-  const page = new Page(connection, sessionId as string, () => openTab(connection, browserContextId))
-  await page.enable()
-  return page
+  async function openTab(): Promise<Page> {
+    const { targetId } = await connection.send('Target.createTarget', { url: 'about:blank', browserContextId })
+    const { sessionId } = await connection.send('Target.attachToTarget', { targetId, flatten: true })
+    const page = new Page(connection, sessionId as string, openTab)
+    tabs.push(page)
+    await page.enable()
+    return page
+  }
 }
 
 interface Browser {
@@ -114,6 +120,11 @@ export class Page {
   /** Opens an address. Resolves when the page has loaded. */
   open(url: string): Promise<void> {
     return this.#loading(async () => void (await this.#send('Page.navigate', { url })))
+  }
+
+  /** Leaves the page for an empty one. Resolves when that is there; a navigation that was on its way has ended then. */
+  async leave(): Promise<void> {
+    await this.#send('Page.navigate', { url: 'about:blank' })
   }
 
   /** Goes back in the history of the tab. Resolves when that page is there, loaded anew or as the browser has kept it. */
