@@ -101,6 +101,9 @@ export class Page {
   readonly #browser: Connection
   readonly #session: string
   #loads = 0
+  #url = ''
+  /** The address of the page, unless it is loading or being replaced. */
+  #restsAt: string | undefined
 
   /** Opens a tab of the same browser: it shares cookies and storage, and has a process of its own. */
   readonly another: () => Promise<Page>
@@ -122,9 +125,12 @@ export class Page {
     return this.#loading(async () => void (await this.#send('Page.navigate', { url })))
   }
 
-  /** Leaves the page for an empty one. Resolves when that is there; a navigation that was on its way has ended then. */
+  /** Leaves the page for an empty one, again if the page goes elsewhere meanwhile. Resolves when the tab is at rest. */
   async leave(): Promise<void> {
-    await this.#send('Page.navigate', { url: 'about:blank' })
+    do {
+      await this.#send('Page.navigate', { url: 'about:blank' }) // It is answered before the page is replaced.
+      await until(() => this.#restsAt !== undefined)
+    } while (this.#restsAt !== 'about:blank')
   }
 
   /** Goes back in the history of the tab. Resolves when that page is there, loaded anew or as the browser has kept it. */
@@ -260,6 +266,10 @@ export class Page {
     // A page that the browser has kept, as behind the back button, comes back without loading.
     const isBack = method === 'Page.frameNavigated' && parameters['type'] === 'BackForwardCacheRestore'
     if (method === 'Page.loadEventFired' || isBack) this.#loads += 1
+    const frame = parameters['frame'] as { url: string; parentId?: string } | undefined
+    if (method === 'Page.frameNavigated' && frame?.parentId === undefined) this.#url = frame?.url ?? ''
+    if (method === 'Page.frameStartedLoading') this.#restsAt = undefined
+    if (method === 'Page.frameStoppedLoading') this.#restsAt = this.#url
     if (method === 'Runtime.exceptionThrown') this.errors.push(JSON.stringify(parameters['exceptionDetails']))
     if (method === 'Runtime.consoleAPICalled' && parameters['type'] === 'error') this.errors.push(JSON.stringify(parameters['args']))
     const entry = parameters['entry'] as { level: string; text: string; url?: string } | undefined // of Log.entryAdded
