@@ -253,8 +253,9 @@ describe('a live page', () => {
     const { first } = await start(t)
     const stateOf = async (status: string): Promise<unknown> => {
       await first.evaluate(`window.one = follow('/answer/${status}', { shared: false })`)
-      await until(async () => ['refused', 'waiting'].includes(String(await first.evaluate('one.state'))))
-      return first.evaluate('one.state')
+      let state: unknown // It is read once: one that waits tries again soon.
+      await until(async () => ['refused', 'waiting'].includes(String((state = await first.evaluate('one.state')))))
+      return state
     }
     for (const status of ['401', '403', '404', '302', 'html', '204']) assert.equal(await stateOf(status), 'refused', status)
     for (const status of ['408', '425', '429', '500', '503']) assert.equal(await stateOf(status), 'waiting', status)

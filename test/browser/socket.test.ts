@@ -162,8 +162,9 @@ describe('a WebSocket of /svc-live.js', () => {
     const { tab } = await start(t)
     const stateOf = async (url: string): Promise<unknown> => {
       await tab.evaluate(`window.one?.close(), window.one = follow('${url}')`)
-      await until(async () => ['refused', 'waiting'].includes(String(await tab.evaluate('one.state'))))
-      return tab.evaluate('one.state')
+      let state: unknown // It is read once: one that waits tries again soon.
+      await until(async () => ['refused', 'waiting'].includes(String((state = await tab.evaluate('one.state')))))
+      return state
     }
     for (const code of [1008, 4000, 4499]) assert.equal(await stateOf(`/chat?code=${code}`), 'refused', String(code))
     for (const code of [1000, 1011, 3000, 4500]) assert.equal(await stateOf(`/chat?code=${code}`), 'waiting', String(code))
