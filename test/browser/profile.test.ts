@@ -40,6 +40,8 @@ async function take(page: Page, server: PanelServer, kind: 'cpu' | 'heap', path:
   await until(() => server.lines().some((line) => line.includes(`${kind} profile started`)))
   await server.ask(path)
   await until(async () => (await page.evaluate("document.getElementById('running').hidden")) === true)
+  // The graph is drawn again in its first frame, when it gets a width. A click on a box that is replaced then is lost.
+  await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))')
   return page.text('#state')
 }
 
