@@ -63,8 +63,8 @@ export async function openPage(t: Pick<TestContext, 'after'>): Promise<Page> {
     const { targetId } = await connection.send('Target.createTarget', { url: 'about:blank', browserContextId })
     const { sessionId } = await connection.send('Target.attachToTarget', { targetId, flatten: true })
     const page = new Page(connection, sessionId as string, openTab)
-    tabs.push(page)
     await page.enable()
+    tabs.push(page)
     return page
   }
 }
@@ -267,7 +267,7 @@ export class Page {
     const isBack = method === 'Page.frameNavigated' && parameters['type'] === 'BackForwardCacheRestore'
     if (method === 'Page.loadEventFired' || isBack) this.#loads += 1
     const frame = parameters['frame'] as { url: string; parentId?: string } | undefined
-    if (method === 'Page.frameNavigated' && frame?.parentId === undefined) this.#url = frame?.url ?? ''
+    if (method === 'Page.frameNavigated' && frame !== undefined && frame.parentId === undefined) this.#url = frame.url
     if (method === 'Page.frameStartedLoading') this.#restsAt = undefined
     if (method === 'Page.frameStoppedLoading') this.#restsAt = this.#url
     if (method === 'Runtime.exceptionThrown') this.errors.push(JSON.stringify(parameters['exceptionDetails']))
